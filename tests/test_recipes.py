@@ -76,9 +76,9 @@ def test_what_the_recipes_name_is_there_and_those_followed_here_are_among_them()
         missing[name] += [what for what, path in defined if what not in names_defined_in(path)]
         missing[name] += [target for target in made if target not in targets]
     assert {name: lacking for name, lacking in missing.items() if lacking} == {}
-    named = {name.removeprefix("an ").removeprefix("a ") for name, _ in RECIPES}
+    known = {name.removeprefix("an ").removeprefix("a ") for name, _ in RECIPES}
     followed = {"scorer", "strategy", "agent", "plug-in", "provider", "target", "schedule"}
-    assert followed <= named
+    assert followed <= known
 
 
 def names_defined_in(path: str) -> set[str]:

@@ -124,9 +124,13 @@ def test_prompts_are_known_again_by_name_and_cases_by_what_they_hold(alice, ques
     assert found.overall is not None
     assert found.overall.p < 0.05
     assert found.overall.high < 0
-    first = found.changed()[0]
-    assert (first.candidate, first.before, first.after) == ("plain · simulated/sim-small", 1.0, 0.0)
-    assert first.question.startswith("What is ")
+    fallen = found.changed()[0]
+    assert (fallen.candidate, fallen.before, fallen.after) == (
+        "plain · simulated/sim-small",
+        1.0,
+        0.0,
+    )
+    assert fallen.question.startswith("What is ")
     back = compare_runs(bad, good)
     assert (back.improvements, back.regressions) == (12, 0)
     shared = [case.fields for case in questions.cases.order_by("position")[:5]]

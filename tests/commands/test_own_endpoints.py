@@ -180,9 +180,9 @@ def test_an_endpoint_is_made_or_changed_or_what_is_wrong_is_told(ada, alice, mon
         ("main --kind simulated --price a=-1,2", "--prices:"),
         ("main --kind simulated --user alice", "this needs the role operator"),
     ]
-    made = [words for words, told in wrong
-            if not refused("save_endpoint", *words.split(), told=told)]  # fmt: skip
-    assert made == []
+    taken = [words for words, told in wrong
+             if not refused("save_endpoint", *words.split(), told=told)]  # fmt: skip
+    assert taken == []
     assert not Endpoint.objects.exists()
     monkeypatch.setenv("MY_KEY", KEY)
     made = command(

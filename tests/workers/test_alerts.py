@@ -9,11 +9,9 @@ import pytest
 from aiosmtpd.handlers import Message
 from aiosmtpd.smtp import SMTP
 from asgiref.sync import sync_to_async
-from django.db import connections
 from django.utils.timezone import now
 
 from runs.models import AlertEvent, EventLevel, Run, WebhookDelivery
-from runs.outbound import webhook_route
 from runs.services.alert_messages import pack
 from runs.services.control.budgets import stop_for_budget
 from runs.services.control.pauses import hold_run, pause_run
@@ -21,14 +19,12 @@ from runs.services.events import note_limit_change
 from runs.services.runs import cancel_run, create_run
 from runs.services.webhooks import QUIET, create_webhook, note_delivery, send_again
 from tests.api.asking import Asker
+from tests.api.test_webhooks import deliver
 from tests.harness.factories import client_of
 from tests.harness.patience import PATIENCE_SECONDS
 from workers import messenger
-from workers.database_thread import in_database
 from workers.engine.errors import ConfigurationError
-from workers.engine.providers.routes import open_client
 from workers.engine.throttling.permits import LimitChange
-from workers.messenger import Messenger
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -166,17 +162,11 @@ async def mailbox(settings, monkeypatch):
     await server.wait_closed()
 
 
-async def deliver():
-    async with open_client(webhook_route()) as client:
-        await Messenger().deliver(client)
-    await in_database(connections.close_all)  # the thread outlives the test's database
-
-
 async def test_a_mail_arrives(alice, run, mailbox):
     await sync_to_async(create_webhook)(alice, "alice@example.org", "mail", ALL)
     await sync_to_async(Run.objects.update)(name="first\nBcc: bob@example.org")
     await sync_to_async(cancel_run)(run, alice)
-    await deliver()
+    stored = await deliver()
     (mail,) = mailbox.received
     assert (mail["To"], mail["From"], mail["Bcc"]) == (
         "alice@example.org",
@@ -185,7 +175,6 @@ async def test_a_mail_arrives(alice, run, mailbox):
     )
     assert mail["Subject"].replace("\n", "").endswith(": ended")
     assert f"/runs/{run.pk}/" in mail.get_payload(decode=True).decode()
-    stored = await sync_to_async(WebhookDelivery.objects.get)()
     assert (stored.problem, stored.next_try) == ("", None)
 
 
@@ -193,7 +182,6 @@ async def test_a_mail_server_that_is_away_is_tried_again(alice, run, mailbox, se
     await sync_to_async(create_webhook)(alice, "alice@example.org", "mail", ALL)
     await sync_to_async(cancel_run)(run, alice)
     settings.EMAIL_HOST = "127.0.0.2"
-    await deliver()
-    stored = await sync_to_async(WebhookDelivery.objects.get)()
+    stored = await deliver()
     assert stored.problem == "The mail server did not take it: ConnectionRefusedError."
     assert stored.next_try is not None

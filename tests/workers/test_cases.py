@@ -117,14 +117,16 @@ def gsm8k(alice):
     return import_dataset(alice, "gsm8k", "\n".join(map(json.dumps, rows)), "jsonl")
 
 
-def test_the_first_rows_are_judged_by_the_column_that_the_dataset_names(
-    alice, both, gsm8k, simulator
-):
+def test_the_first_rows_are_judged_by_a_column_they_name(alice, both, selection, gsm8k, simulator):
     assert gsm8k.expected_column == "answer"
     with running_worker():
         some = finish(create_run(alice, both | {"dataset": {"name": "gsm8k", "first": 5}}))
         every = finish(create_run(alice, both | {"dataset": "gsm8k"}))
         same = finish(create_run(alice, both))
+        choice = finish(create_run(alice, selection | {"dataset": {"name": "gsm8k", "first": 6}}))
+    assert (choice.state, choice.failed) == ("completed", 0)
+    assert max(choice.scores.values_list("case__position", flat=True)) == 5
+    assert selection_of(choice).brute_force == 4 * 6
     assert (some.state, some.planned, some.done, some.failed) == ("completed", 10, 10, 0)
     assert (every.done, every.failed) == (40, 0)
     assert set(some.scores.values_list("case__position", flat=True)) == set(range(5))
@@ -143,14 +145,6 @@ def test_the_first_rows_are_judged_by_the_column_that_the_dataset_names(
     assert "column answer" in page
     about = client_of(alice).get(reverse("run_configuration", args=[some.pk])).content.decode()
     assert "5 of 20 rows" in " ".join(about.split())
-
-
-def test_a_choice_sees_the_first_rows_only(alice, selection, gsm8k, simulator):
-    with running_worker():
-        run = finish(create_run(alice, selection | {"dataset": {"name": "gsm8k", "first": 6}}))
-    assert (run.state, run.failed) == ("completed", 0)
-    assert max(run.scores.values_list("case__position", flat=True)) == 5
-    assert selection_of(run).brute_force == 4 * 6
 
 
 def test_a_run_whose_answers_cannot_be_scored_is_paused_and_says_what_to_do(alice, few, simulator):

@@ -73,9 +73,7 @@ def test_calls_that_take_too_long_are_not_waited_for(alice, document, simulator)
     assert DryRun.objects.get().calls == 0
 
 
-def test_a_budget_of_the_run_holds_and_a_pipeline_shows_each_of_its_calls(
-    alice, document, selection, simulator
-):
+def test_a_budget_holds_and_a_pipeline_shows_all_its_calls(alice, document, selection, simulator):
     result = try_first(alice, {**document, "budget": {"calls": 1}})
     assert sum(simulator.ledger()["by_model"].values()) == 1
     assert len(result.scores) == 1
@@ -92,9 +90,7 @@ def test_whose_day_is_used_up_tries_nothing(alice, document, priced, simulator):
     assert sum(simulator.ledger()["by_model"].values()) == 0
 
 
-def test_the_page_says_what_is_wrong_or_shows_answers_and_what_they_cost(
-    alice, document, priced, simulator
-):
+def test_the_page_says_what_is_wrong_or_answers_and_their_cost(alice, document, priced, simulator):
     wrong = {"mode": "yaml", "yaml": write_document({**document, "models": ["gone/model"]})}
     part = client_of(alice).post(reverse("run_dry"), wrong, headers={"X-Part": "dry-run"}).text
     assert "Nothing was sent." in part

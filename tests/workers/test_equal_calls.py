@@ -80,9 +80,7 @@ def test_equal_runs_at_the_same_time_send_every_call_once(alice, both, simulator
     assert sum(run.cached for run in runs) == 80
 
 
-def test_one_failure_is_not_everybodys_and_a_run_that_refreshes_keeps_what_it_hears(
-    alice, twins, simulator
-):
+def test_one_failure_is_not_everybodys_and_a_refreshing_run_asks_again(alice, twins, simulator):
     simulator.change(latency_ms=100)
     simulator.play({"match": {}, "times": 1, "do": "status", "status": 400})
     with running_worker(), running_worker():
@@ -100,9 +98,7 @@ def test_one_failure_is_not_everybodys_and_a_run_that_refreshes_keeps_what_it_he
     assert run.calls_joined == EQUAL - run.calls_sent
 
 
-def test_a_killed_process_does_not_hold_up_those_that_wait_for_its_call(
-    alice, twins, simulator, settings
-):
+def test_a_killed_process_holds_up_nobody_who_waits_for_its_call(alice, twins, simulator, settings):
     simulator.play({"match": {}, "times": 1, "do": "hang"})
     with running_worker(), running_worker():
         run = create_run(alice, twins)

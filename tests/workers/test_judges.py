@@ -112,9 +112,7 @@ def check_pages(alice, score):
     assert [call["step"] for call in shown["judge_calls"]] == ["rubric", "similarity", "similarity"]
 
 
-def test_an_outage_of_the_judge_costs_no_verdict_and_no_second_answer(
-    alice, judged, simulator, priced
-):
+def test_an_outage_of_the_judge_costs_no_verdict_and_no_answer(alice, judged, simulator, priced):
     """Without a cache. The chunk is set aside with its answers, then the judge comes back."""
     judge = {"model": "sim-large"}
     simulator.play(

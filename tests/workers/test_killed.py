@@ -77,9 +77,7 @@ def test_a_killed_worker_confirms_nothing_twice_and_loses_nothing(alice, both, s
     assert run.done == run.planned == 15 * run.candidates.filter(role=EVALUATE).count()
 
 
-def test_a_killed_worker_bears_no_candidate_twice_and_loses_none(
-    alice, document, simulator, monkeypatch
-):
+def test_a_killed_worker_bears_each_candidate_once(alice, document, simulator, monkeypatch):
     """Also of those that were made from answers which the dead worker was told."""
     monkeypatch.setitem(KINDS, "toy", toy_kind.Toy)
     rounds, cases = 4, len(ROWS)
@@ -259,14 +257,17 @@ def test_a_killed_worker_changes_nothing_of_a_rollout_and_leaves_no_process(alic
         assert children
         kill(first, run)
         wait_until_gone(*children)
+    told = {"policies": ["random"], "missions": MISSIONS, "episodes": 3}
     with running_worker(), running_worker():
         finish(run)
+        stepwise = finish(create_run(alice, rollout(**told, levels=["episodes"])))
     assert run.state == RunState.COMPLETED, run.reason
     assert run.done == run.planned == 36
     assert run.calls_sent == 0
     assert 1 <= run.peak_in_flight <= 2  # its jobs, over all workers
     assert rollout_of(run).digest == digest
     look_at_its_pages(alice, run, digest)
+    check_one_mission_after_the_other(stepwise, asyncio.run(reported(rollout(**told))).digest)
 
 
 def look_at_its_pages(alice, run, digest):
@@ -306,15 +307,12 @@ def look_at_its_pages(alice, run, digest):
     assert len(kept["play"]) == kept["kept"] == kept["steps"]
 
 
-def test_one_mission_after_the_other_is_planned_when_the_last_one_has_ended(alice):
-    told = {"policies": ["random"], "missions": MISSIONS, "episodes": 3}
-    run = create_run(alice, rollout(**told, levels=["episodes"]))
-    with running_worker(), running_worker():
-        finish(run)
+def check_one_mission_after_the_other(run, digest):
+    """Each is planned when the last one has ended."""
     assert run.state == RunState.COMPLETED, run.reason
     assert run.done == run.planned == 9
     starts = run.chunks.order_by("pk").values_list("start", "trials")
     sizes = {start: len(trials) for start, trials in starts}
     assert {0, 3, 6} <= set(sizes)  # no chunk has trials of two missions
     assert max(start + size for start, size in sizes.items()) == 9
-    assert rollout_of(run).digest == asyncio.run(reported(rollout(**told))).digest
+    assert rollout_of(run).digest == digest

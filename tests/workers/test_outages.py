@@ -32,9 +32,7 @@ def is_open(endpoint, *models):
     return states is not None and all(state.failing_seconds > SHORT for state in states.values())
 
 
-def test_a_run_whose_models_all_fail_pauses_and_can_be_tried_again(
-    alice, both, endpoint, simulator
-):
+def test_a_run_whose_models_all_fail_pauses_and_may_be_resumed(alice, both, endpoint, simulator):
     simulator.change(error_rate=1.0)
     with running_worker():
         run = create_run(alice, {**both, "cache": "off"})
@@ -103,9 +101,7 @@ def forget_flights(settings):
         client.delete(*names)
 
 
-def test_only_failed_trials_are_tried_again_and_one_trial_past_the_cache(
-    alice, both, simulator, settings
-):
+def test_failed_trials_are_retried_and_one_trial_past_the_cache(alice, both, simulator, settings):
     simulator.play({"do": "status", "status": 404, "times": 7})
     with running_worker():
         run = finish(create_run(alice, both))

@@ -121,9 +121,7 @@ def test_pause_now_cancels_the_calls_and_they_are_asked_again(alice, held, simul
     assert simulator.ledger()["total"] == TRIALS + SLOTS
 
 
-def test_a_worker_that_dies_while_pausing_does_not_keep_the_run_from_being_paused(
-    alice, held, simulator
-):
+def test_a_worker_that_dies_while_pausing_leaves_the_run_to_be_paused(alice, held, simulator):
     hang(simulator, held)
     with running_worker() as worker:
         run = create_run(alice, held)

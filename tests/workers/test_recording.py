@@ -121,13 +121,21 @@ def test_a_long_run_holds_no_more_chunks_than_its_slots_need(alice, document):
     assert 4 <= open_chunks <= 16  # those of six seconds; 64 would hold every thread
 
 
-def test_results_are_written_once_however_often_they_are_sent(run):
+def test_results_are_written_once_and_an_heir_goes_on_where_the_dead_one_stopped(run):
     lease = take(run)
     assert record_results(run.pk, results_of(lease, finished=False)) == set()
     record_results(run.pk, results_of(lease))
     run.refresh_from_db()
     assert Score.objects.filter(run=run).count() == run.done == run.scored == 6
     assert run.peak_in_flight == 3
+    dead = take(run, 1)
+    partial = results_of(dead, finished=False)
+    partial.scores[dead.chunk_id] = partial.scores[dead.chunk_id][:4]
+    record_results(run.pk, partial)
+    release_chunk(dead.chunk_id, dead.token)
+    assert lease_of(dead.chunk_id, "heir").work.done == {
+        trial.position for trial in dead.work.trials[:4]
+    }
 
 
 def test_a_zombie_writes_nothing_and_what_came_too_late_is_noted(run):
@@ -144,17 +152,6 @@ def test_a_zombie_writes_nothing_and_what_came_too_late_is_noted(run):
     assert Score.objects.filter(run=run).count() == 6
 
 
-def test_an_heir_goes_on_where_the_dead_one_stopped(run):
-    dead = take(run)
-    partial = results_of(dead, finished=False)
-    partial.scores[dead.chunk_id] = partial.scores[dead.chunk_id][:4]
-    record_results(run.pk, partial)
-    release_chunk(dead.chunk_id, dead.token)
-    assert lease_of(dead.chunk_id, "heir").work.done == {
-        trial.position for trial in dead.work.trials[:4]
-    }
-
-
 def test_a_renewed_lease_is_not_reclaimed_and_a_lost_one_is_nobodys(run):
     lease = take(run)
     expire(lease)
@@ -164,6 +161,11 @@ def test_a_renewed_lease_is_not_reclaimed_and_a_lost_one_is_nobodys(run):
     renew_leases({lease.chunk_id: lease.token - 1})
     release_chunk(lease.chunk_id, lease.token - 1)
     assert Chunk.objects.get(pk=lease.chunk_id).state == ChunkState.LEASED
+    # It is left alone when the database was away.
+    expire(lease)
+    sweep(may_reclaim=False)
+    assert record_results(run.pk, results_of(lease)) == set()
+    assert run.scores.count() == 6
 
 
 def test_a_small_run_does_not_wait_behind_a_large_one(alice, run, document):
@@ -282,11 +284,3 @@ def test_a_worker_takes_one_suspect_at_a_time(run):
     record_results(run.pk, results_of(lease))
     assert Chunk.objects.get(pk=other.pk).sent is not None  # or whoever is done with the first
     assert lease_chunk(other.pk, "worker") is not None
-
-
-def test_leases_are_left_alone_when_the_database_was_away(run):
-    lease = lease_of(first_chunk(run))
-    expire(lease)
-    sweep(may_reclaim=False)
-    assert record_results(run.pk, results_of(lease)) == set()
-    assert run.scores.count() == 6

@@ -49,9 +49,7 @@ def cut(document):
     return {**document, "models": [short], "prompts": prompts}
 
 
-def test_a_run_is_executed_scored_and_counted_and_the_next_served_from_the_cache(
-    alice, both, simulator
-):
+def test_a_run_is_executed_and_counted_and_the_next_served_from_the_cache(alice, both, simulator):
     simulator.change(latency_ms=20, gather=12)
     with running_worker():
         run = finish(create_run(alice, both))
@@ -79,9 +77,7 @@ def test_a_run_is_executed_scored_and_counted_and_the_next_served_from_the_cache
     assert CachedReply.objects.count() == 40
 
 
-def test_answers_cut_at_max_tokens_are_marked_and_pause_a_run_that_may_not_score_them(
-    alice, cut, simulator
-):
+def test_cut_answers_are_marked_and_pause_a_run_that_may_not_score_them(alice, cut, simulator):
     """Also where they come from the cache, in which those that are not scored are not."""
     scored = {**cut, "answers": {"score_truncated": True}}
     with running_worker():
@@ -137,9 +133,7 @@ def test_a_selection_chooses_the_same_under_two_level(alice, selection, simulato
             )
 
 
-def test_a_run_without_limits_goes_as_fast_as_its_endpoint_allows(
-    alice, document, endpoint, simulator
-):
+def test_a_run_without_limits_is_as_fast_as_its_endpoint_lets(alice, document, endpoint, simulator):
     Endpoint.objects.filter(pk=endpoint.pk).update(max_concurrent=33, adaptive=False)
     simulator.change(latency_ms=20, gather=33)
     document["limits"] = {"detailed_performance_logging": True, "timeout_seconds": 600}
@@ -174,9 +168,7 @@ def test_a_cancelled_run_stops_and_keeps_what_it_has(alice, few, simulator):
 
 
 @pytest.mark.postgresql("leases: taken back from a dead worker, and its results fenced off")
-def test_a_stopped_worker_gives_its_chunks_back_and_a_killed_one_loses_nothing(
-    alice, few, simulator
-):
+def test_a_stopped_worker_gives_its_chunks_back_and_a_killed_loses_nothing(alice, few, simulator):
     few["repeats"] = 5
     with running_worker():
         undisturbed = finish(create_run(alice, few))

@@ -54,9 +54,7 @@ def test_a_large_round_is_shared_and_the_small_ones_behind_it_are_not(alice, sel
     assert len(sizes) <= 8 + 2  # the first 40 trials in chunks of 6, two trials a round after that
 
 
-def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_the_resume(
-    alice, single, simulator
-):
+def test_a_pause_takes_effect_between_rounds_and_the_rest_follows_later(alice, single, simulator):
     expected = in_one_process(single, simulator, ROWS)
     simulator.change(hold_after=6)  # of 48 calls: most rounds are left
     run = create_run(alice, single)

@@ -53,9 +53,7 @@ def cost_by_tokens(run, endpoint, *models):
     return total
 
 
-def test_a_run_costs_what_its_scores_cost_and_the_cache_saves_it_all(
-    alice, both, simulator, priced
-):
+def test_a_run_costs_what_its_scores_cost_and_the_cache_saves_all(alice, both, simulator, priced):
     with running_worker():
         paid = finish(create_run(alice, both))
         free = finish(create_run(alice, {**both, "budget": {"calls": 1, "dollars": 1e-9}}))

@@ -30,15 +30,12 @@ def test_the_document_is_answered_to_who_may_read(client):
     assert client.get("/api/v1/openapi.json").status_code == 401
 
 
-def test_every_route_is_described_and_says_how_it_refuses():
+def test_every_route_says_how_it_refuses_and_the_schema_of_the_engine_is_that_of_the_body():
     for operation in operations_of(json.loads(DOCUMENT.read_text())):
         assert operation["summary"]
         assert operation["description"].endswith((".", "`"))
         assert {"401", "403", "422", "429"} <= operation["responses"].keys()
         assert operation["security"] == [{"BearerToken": []}, {"SessionCookie": []}]
-
-
-def test_the_schema_of_the_engine_is_the_schema_of_the_body():
     schemas = json.loads(DOCUMENT.read_text())["components"]["schemas"]
     choices = schemas["RunBody"]["properties"]["configuration"]["anyOf"]
     assert {"$ref": "#/components/schemas/Configuration"} in choices

@@ -119,14 +119,11 @@ def test_without_a_provider_the_web_starts_with_the_empty_secret(tmp_path):
     assert (found.issuer, found.client_secret) == ("https://login.example.com", "s")
 
 
-def test_redis_keeps_its_messages_as_under_serve():
+def test_redis_keeps_its_messages_migrations_come_first_and_a_worker_has_time():
     command = " ".join(SERVICES["redis"]["command"])
     assert "--appendonly yes" in command
     assert "--appendfsync everysec" in command
     assert "--maxmemory-policy noeviction" in command
-
-
-def test_migrations_come_first_and_a_worker_has_time_to_finish():
     seconds = int(SERVICES["worker"]["stop_grace_period"].removesuffix("s"))
     assert seconds > parts.WORKER_GRACE_SECONDS
     for name in ("web", "worker"):

@@ -83,15 +83,12 @@ def test_a_folder_of_others_is_warned_about_and_left_as_it_is(tmp_path, caplog, 
     assert f"Other accounts of this machine can read {data}" in caplog.text
 
 
-def test_the_secret_key_is_made_once_kept_and_closed_to_others(tmp_path):
+def test_the_secret_key_is_made_once_closed_to_others_and_a_secret_may_be_a_file(tmp_path):
     environment = read(tmp_path)
     assert stat.S_IMODE(environment.data.stat().st_mode) == 0o700
     assert stat.S_IMODE((environment.data / "keys" / "secret_key").stat().st_mode) == 0o600
     assert len(environment.secret_key) >= 50
     assert read(tmp_path).secret_key == environment.secret_key
-
-
-def test_a_secret_may_come_from_a_file(tmp_path):
     path = tmp_path / "url"
     path.write_text("redis://:password@somewhere:6379/0\n")
     environment = read(tmp_path, REDIS_URL_FILE=str(path))
@@ -233,7 +230,9 @@ def test_the_commit_is_read_from_the_checkout(tmp_path, head, files):
     assert find_commit(git_folder(tmp_path, head, **files)) == "abc123"
 
 
-def test_the_commit_of_another_worktree_is_found(tmp_path):
+def test_the_commit_of_an_image_or_of_another_worktree_is_found(tmp_path):
+    assert find_commit(tmp_path) == ""
+    assert read(tmp_path, EVALSITE_COMMIT="def456").commit == "def456"
     main = git_folder(tmp_path / "main", "ref: refs/heads/main\n", refs__heads__main="abc123\n")
     own = main / ".git" / "worktrees" / "second"
     own.mkdir(parents=True)
@@ -243,11 +242,6 @@ def test_the_commit_of_another_worktree_is_found(tmp_path):
     second.mkdir()
     (second / ".git").write_text(f"gitdir: {own}\n")
     assert find_commit(second) == "abc123"
-
-
-def test_an_image_says_its_commit_and_none_is_needed(tmp_path):
-    assert find_commit(tmp_path) == ""
-    assert read(tmp_path, EVALSITE_COMMIT="def456").commit == "def456"
 
 
 @table(

@@ -121,10 +121,12 @@ def test_a_change_asked_for_by_another_site_is_refused(alices_browser):
     assert alices_browser.get("/admin/", headers=headers).status_code == 200, "links must work"
 
 
-def test_a_stranger_is_sent_to_the_sign_in_page(client, db):
+def test_a_stranger_is_sent_to_the_sign_in_page_and_another_host_refused(client, db):
     response = client.get("/")
     assert response.status_code == 302
     assert "next=/" in response["Location"]
+    response = client.get("/healthz", headers={"Host": "elsewhere.example"})
+    assert response.status_code == 400
 
 
 @table(
@@ -143,11 +145,6 @@ def test_not_ready_without_redis_and_no_address_leaks(client, db):
         response = client.get("/readyz")
     assert response.status_code == 503
     assert response.content == b"not ready"
-
-
-def test_a_host_name_that_is_not_ours_is_refused(client):
-    response = client.get("/healthz", headers={"Host": "elsewhere.example"})
-    assert response.status_code == 400
 
 
 def test_static_files_are_kept_for_a_year_under_their_version_only(client):

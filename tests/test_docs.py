@@ -18,12 +18,9 @@ def requirements() -> list[str]:
     return [name.lower() for name in re.findall(r"^[A-Za-z][\w.-]*", text, re.MULTILINE)]
 
 
-def test_every_dependency_is_justified():
+def test_every_dependency_is_justified_and_every_variable_in_the_readme():
     text = read("ARCHITECTURE.md").lower()
     assert sorted(name for name in set(requirements()) if name not in text) == []
-
-
-def test_every_environment_variable_is_in_the_readme():
     code = read("evalsite/env.py")
     variables = set(re.findall(r'"((?:EVALSITE_[A-Z_]+|DATABASE_URL|REDIS_URL))"', code))
     undocumented = {"EVALSITE_DEBUG"}  # for developers
@@ -31,7 +28,7 @@ def test_every_environment_variable_is_in_the_readme():
     assert sorted(name for name in variables - undocumented if name not in readme) == []
 
 
-def test_files_named_in_the_documents_exist():
+def test_files_and_targets_named_in_the_documents_exist():
     named = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
     missing = []
     for document in [*named, *(ROOT / "docs/design").glob("*.md")]:
@@ -41,9 +38,6 @@ def test_files_named_in_the_documents_exist():
         missing += [(document.name, path) for path in paths if not (ROOT / path).exists()]
         missing += [(document.name, one) for one in links if not (document.parent / one).exists()]
     assert missing == []
-
-
-def test_the_targets_of_the_readme_can_be_made():
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
     for name in ("README.md", "CONTRIBUTING.md"):
         assert set(re.findall(r"\$ make ([a-z-]+)", read(name))) <= targets

@@ -76,7 +76,7 @@ def test_the_guard_sees(code):
     assert list(branches_in(ast.parse(code)))
 
 
-def test_nothing_common_branches_on_a_kind():
+def test_nothing_common_branches_on_a_kind_and_every_kind_is_in_both_registries():
     found = [
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)} {ast.unparse(node)}"
         for path in MODULES
@@ -84,16 +84,10 @@ def test_nothing_common_branches_on_a_kind():
         for node in branches_in(ast.parse(text))
     ]
     assert not found, "ask the kind instead:\n" + "\n".join(found)
-
-
-def test_no_common_page_style_or_script_branches_on_a_kind():
     files = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "static").rglob("*.*")]
     common = [path for path in files if "kinds" not in path.parts and path.suffix != ".png"]
     names = "|".join(NAMES)
     branch = re.compile(rf"{TEMPLATE_BRANCH.pattern}|#kind-(?:{names})|\.kind-(?:{names})")
     found = [str(p.relative_to(ROOT)) for p in common if branch.search(p.read_text("utf-8"))]
     assert not found, "ask the kind instead: " + ", ".join(found)
-
-
-def test_every_kind_is_in_both_registries():
     assert list(KINDS) == list(SITE_KINDS)

@@ -183,7 +183,7 @@ def test_the_plugins_of_the_documents_are_some():
     assert (judgement.name, judgement.passed) == ("Shortness", False)
 
 
-async def test_a_provider_is_a_class_and_a_line(monkeypatch):
+async def test_a_provider_is_a_class_and_a_line_and_a_target_a_class_that_a_kind_names(monkeypatch):
     monkeypatch.setitem(PROVIDERS, "parrot", Parrot)
     endpoint = Endpoint(name="parrot", kind="parrot", base_url="https://parrot.example")
     async with Client() as client:
@@ -192,8 +192,6 @@ async def test_a_provider_is_a_class_and_a_line(monkeypatch):
     scores = await run_here(configuration, CASES, {"parrot": provider})
     assert [score.answer for score in scores] == [case.fields["question"] for case in CASES]
 
-
-async def test_a_target_is_a_class_that_a_kind_names():
     class Shouted(Evaluation):
         target: ClassVar[type[Target]] = Shouting
 

@@ -99,7 +99,7 @@ def test_nobody_there_is_told(monkeypatch):
         Client("http://127.0.0.1:8000")
 
 
-def test_a_run_shows_itself_in_a_notebook_with_everything_escaped():
+def test_a_run_shows_itself_escaped_and_its_scores_as_a_frame(monkeypatch):
     odd = "<img src=x onerror=alert(1)>'\""
     counts = {"planned": 4, "done": 2, "failed": 1, "cached": 0}
     score = {"value": 0.5, "low": 0.1, "high": 0.9}
@@ -111,9 +111,6 @@ def test_a_run_shows_itself_in_a_notebook_with_everything_escaped():
     assert "<img" not in text
     assert text.count("&lt;img src=x onerror=alert(1)&gt;&#x27;&quot;") == 3
     assert "0.500 [0.100, 0.900]" in text
-
-
-def test_scores_are_a_frame_of_what_is_installed(monkeypatch):
     rows: list[dict[str, Any]] = [{"value": 1.0}, {"value": None}]
 
     class Library:

@@ -23,7 +23,7 @@ def read(asker):
     }
 
 
-def test_the_numbers_are_those_of_the_database(asker, run):
+def test_the_numbers_and_the_benchmarks_are_those_of_the_database(asker, run):
     beat("w1")
     numbers = read(asker)
     assert numbers["evalsite_runs", "running"] == 1
@@ -33,6 +33,11 @@ def test_the_numbers_are_those_of_the_database(asker, run):
     assert numbers["evalsite_redis_up",] == 1
     assert numbers["evalsite_workers",] >= 1
     assert numbers["evalsite_calls_in_flight", "simulated", "sim-small"] == 0
+    benchmark = make_benchmark()
+    (row,) = asker.get("/benchmarks").json()["data"]
+    assert row["id"] == benchmark.pk
+    assert asker.get(f"/benchmarks/{benchmark.pk}").json()["results"] == benchmark.results
+    assert asker.get("/benchmarks/999").status_code == 404
 
 
 def test_they_are_for_reading_tokens_and_for_staff_also_on_an_empty_site(alice, ada, asker):
@@ -68,11 +73,3 @@ def test_the_cache_is_shown_pruned_and_restored_unless_gone_for_good(asker, staf
     gone = staff.post("/cache/prune", {"run": run.pk, "for_good": True}).json()
     assert (gone["removed"], gone["remove_after"]) == (30, None)
     assert staff.get("/cache/removals").json()["data"] == []
-
-
-def test_benchmarks_are_listed_and_shown(asker):
-    benchmark = make_benchmark()
-    (row,) = asker.get("/benchmarks").json()["data"]
-    assert row["id"] == benchmark.pk
-    assert asker.get(f"/benchmarks/{benchmark.pk}").json()["results"] == benchmark.results
-    assert asker.get("/benchmarks/999").status_code == 404

@@ -71,7 +71,7 @@ def broker_at(url):
     return RedisBroker(url=url, namespace="evalsite")
 
 
-def test_what_the_web_sends_a_worker_takes(urls):
+def test_the_web_counts_shows_the_throttle_and_sends_what_a_worker_takes(urls):
     web, worker = broker_at(urls.web), broker_at(urls.worker)
     message: Message[None] = Message(
         queue_name="chunks", actor_name="execute_chunk", args=(1,), kwargs={}, options={}
@@ -82,6 +82,17 @@ def test_what_the_web_sends_a_worker_takes(urls):
     taken = next(iter(worker.consume("chunks", timeout=60_000)))
     assert taken is not None
     assert taken.args == (1,)
+    counter = RateCounter(urls.web)
+    with time_machine.travel(0, tick=False):  # both in one minute
+        assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
+    with redis.Redis.from_url(urls.web) as client:
+        assert list(client.scan_iter("api:rate:ada:*"))  # not counted by this process alone
+        assert OpenSockets(urls.web).keep(7, "a page", 20)
+        assert client.zcard(key_of(7)) == 1
+        assert ask(client, ["endpoint:1/m"])
+        client.zcount("workers:beats", 0, "+inf")
+        client.hdel("permits:state:endpoint:1/m", "rest")
+        assert client.set("nudge:1", 1, px=100, nx=True)
 
 
 @pytest.fixture
@@ -113,20 +124,6 @@ async def test_a_worker_throttles_joins_and_beats(urls, patient_flights):
 
 async def answer():
     return Reply("four", 12.5, 3, 1)
-
-
-def test_the_web_counts_requests_nudges_and_shows_the_throttle(urls):
-    counter = RateCounter(urls.web)
-    with time_machine.travel(0, tick=False):  # both in one minute
-        assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
-    with redis.Redis.from_url(urls.web) as client:
-        assert list(client.scan_iter("api:rate:ada:*"))  # not counted by this process alone
-        assert OpenSockets(urls.web).keep(7, "a page", 20)
-        assert client.zcard(key_of(7)) == 1
-        assert ask(client, ["endpoint:1/m"])
-        client.zcount("workers:beats", 0, "+inf")
-        client.hdel("permits:state:endpoint:1/m", "rest")
-        assert client.set("nudge:1", 1, px=100, nx=True)
 
 
 async def test_pages_hear_what_workers_publish(urls):

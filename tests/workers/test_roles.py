@@ -108,7 +108,14 @@ def check_hearing(run):
     assert {(score.answer, score.judgements) for score in stored_history(run)} == {("", ())}
 
 
-def test_a_birth_that_no_case_can_fill_fails_the_run_in_words(alice, toy, monkeypatch):
+def test_progress_is_of_evaluations_and_a_birth_that_cannot_be_filled_fails(
+    alice, toy, monkeypatch
+):
+    run = create_run(alice, toy)
+    assert take_snapshot(run)["text"]["progress"] == f"0 of at most {ROUNDS * CASES} trials"
+    assert run.events.get().message.startswith(f"Queued: at most {ROUNDS * CASES} trials on")
+    assert take_snapshot(run)["text"]["roles"] == ""
+
     class Careless(toy_kind.Climb):
         def tell(self, scores):
             super().tell(scores)
@@ -123,13 +130,6 @@ def test_a_birth_that_no_case_can_fill_fails_the_run_in_words(alice, toy, monkey
     assert run.state == RunState.FAILED
     assert "child 1: {{nothing}} is not a column of the dataset" in run.reason
     assert names_of(run) == ["first", "proposal 1"]
-
-
-def test_progress_is_of_evaluations_and_the_most_is_said(alice, toy):
-    run = create_run(alice, toy)
-    assert take_snapshot(run)["text"]["progress"] == f"0 of at most {ROUNDS * CASES} trials"
-    assert run.events.get().message.startswith(f"Queued: at most {ROUNDS * CASES} trials on")
-    assert take_snapshot(run)["text"]["roles"] == ""
 
 
 def check_page(alice, run):

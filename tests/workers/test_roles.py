@@ -108,9 +108,7 @@ def check_hearing(run):
     assert {(score.answer, score.judgements) for score in stored_history(run)} == {("", ())}
 
 
-def test_progress_is_of_evaluations_and_a_birth_that_cannot_be_filled_fails(
-    alice, toy, monkeypatch
-):
+def test_progress_is_of_evaluations_and_a_birth_none_can_fill_fails(alice, toy, monkeypatch):
     run = create_run(alice, toy)
     assert take_snapshot(run)["text"]["progress"] == f"0 of at most {ROUNDS * CASES} trials"
     assert run.events.get().message.startswith(f"Queued: at most {ROUNDS * CASES} trials on")

@@ -12,9 +12,16 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from scripts.install_chromium import find_chromium
-from tests.e2e.doors import let_go, make_admin, run_the_demo
 from tests.e2e.inspection import WIDE, faults_of
-from tests.e2e.run_page import diary, live_texts, run_number, wait_until_final
+from tests.e2e.run_page import (
+    diary,
+    let_go,
+    live_texts,
+    make_admin,
+    run_number,
+    run_the_demo,
+    wait_until_final,
+)
 from tests.e2e.witness import Witness
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import ServedSite

@@ -9,10 +9,14 @@ from playwright.sync_api import expect
 
 from evalsite.embedded.parts import answers_ready
 from tests.e2e.conftest import open_context
-from tests.e2e.doors import PASSWORD, USERNAME, document, launch, let_go
 from tests.e2e.run_page import (
+    PASSWORD,
+    USERNAME,
     assert_page_equals_database,
     diary,
+    document,
+    launch,
+    let_go,
     live_texts,
     run_number,
     wait_until_final,
@@ -41,9 +45,7 @@ def running(page, site, demo):
     wait_until(lambda: answers_ready(site.url))
 
 
-def test_a_web_server_that_dies_leaves_the_page_readable_and_it_is_live_again_by_itself(
-    running, site
-):
+def test_a_web_server_that_dies_leaves_the_page_readable_and_it_is_soon_live_again(running, site):
     site.hold_supervisor()
     site.kill_web()
     running.wait_for_function(FOUR_TRIES)  # it may be offline before a slow test looks

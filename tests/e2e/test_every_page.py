@@ -6,82 +6,49 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import open_context
-from tests.e2e.doors import document, launch, let_go
 from tests.e2e.inspection import PHONE, faults_of
-from tests.e2e.run_page import LARGEST_SHIFT, diary, live_texts, run_number, wait_until_final
+from tests.e2e.run_page import (
+    LARGEST_SHIFT,
+    diary,
+    document,
+    launch,
+    let_go,
+    live_texts,
+    run_number,
+    wait_until_final,
+)
 from tests.e2e.witness import Witness
 
 pytestmark = pytest.mark.late
 
 REFUSAL = "The model sim-small does not take this kind of question about apples."
 PAGES = {
-    "runs": [
-        "/runs/",
-        "/runs/new/",
-        "/runs/new/?kind=select",
-        "/runs/new/?kind=evolve",
-        "/runs/new/?kind=rollout",
-        "/runs/new/?kind=mutate",
-        "/runs/several/?do=delete&run={run}",
-    ],
-    "a run": [
-        "/runs/{run}/",
-        "/runs/{run}/about/",
-        "/runs/{run}/scores/",
-        "/runs/{run}/errors/",
-        "/runs/{run}/events/",
-        "/runs/{run}/configuration/",
-    ],
-    "trials": [
-        "/runs/{run}/trials/{scored}/",
-        "/runs/{run}/trials/{failed}/",
-        "/runs/{run}/trials/collect/?status=failed",
-        "/compare/",
-        "/compare/?base={run}:0&with={run}:1",
-        "/compare/trials/?of={run}-{scored}&of={run}-{failed}",
-    ],
-    "configurations and prompts": [
-        "/configurations/",
-        "/configurations/{configuration}/",
-        "/configurations/{configuration}/remove/",
-        "/prompts/",
-        "/prompts/new/",
-        "/prompts/new/?run={run}&candidate={candidate}",
-    ],
-    "datasets": [
-        "/datasets/",
-        "/datasets/import/",
-        "/datasets/promptfoo/",
-        "/datasets/1/",
-        "/datasets/1/report/",
-        "/datasets/1/changes/",
-        "/datasets/1/remove/",
-        "/datasets/1/erase/",
-    ],
-    "endpoints": [
-        "/endpoints/",
-        "/endpoints/new/",
-        "/endpoints/1/",
-        "/cache/",
-        "/benchmarks/",
-    ],
-    "documents": [
-        "/help/",
-        "/help/first-run/",
-        "/api/docs",
-        "/docs/configuration/",
-    ],
-    "people": [
-        "/tokens/",
-        "/alerts/",
-        "/password/",
-        "/profile/",
-        "/teams/",
-        "/people/",
-        "/people/1/quota/",
-        "/audit/",
-        "/system/",
-    ],
+    "runs": """
+        /runs/ /runs/new/ /runs/new/?kind=select /runs/new/?kind=evolve /runs/new/?kind=rollout
+        /runs/new/?kind=mutate /runs/several/?do=delete&run={run}
+    """,
+    "a run": """
+        /runs/{run}/ /runs/{run}/about/ /runs/{run}/scores/ /runs/{run}/errors/ /runs/{run}/events/
+        /runs/{run}/configuration/
+    """,
+    "trials": """
+        /runs/{run}/trials/{scored}/ /runs/{run}/trials/{failed}/
+        /runs/{run}/trials/collect/?status=failed /compare/ /compare/?base={run}:0&with={run}:1
+        /compare/trials/?of={run}-{scored}&of={run}-{failed}
+    """,
+    "configurations and prompts": """
+        /configurations/ /configurations/{configuration}/ /configurations/{configuration}/remove/
+        /prompts/ /prompts/new/ /prompts/new/?run={run}&candidate={candidate}
+    """,
+    "datasets": """
+        /datasets/ /datasets/import/ /datasets/promptfoo/ /datasets/1/ /datasets/1/report/
+        /datasets/1/changes/ /datasets/1/remove/ /datasets/1/erase/
+    """,
+    "endpoints": "/endpoints/ /endpoints/new/ /endpoints/1/ /cache/ /benchmarks/",
+    "documents": "/help/ /help/first-run/ /api/docs /docs/configuration/",
+    "people": """
+        /tokens/ /alerts/ /password/ /profile/ /teams/ /people/ /people/1/quota/ /audit/ /system/
+    """,
 }
 CROSSWISE = {"/runs/", "/runs/{run}/", "/runs/{run}/scores/", "/compare/?base={run}:0&with={run}:1"}
 POSITION = "SELECT min(position) FROM runs_score WHERE run_id = :run AND (error_class = '') = :ok"
@@ -124,7 +91,7 @@ def save_configuration(page, run):
 @pytest.mark.parametrize("about", PAGES)
 def test_pages_are_in_order(page, witness, numbers, about):
     faults = []
-    for path in PAGES[about]:
+    for path in PAGES[about].split():
         page.goto(path.format(**numbers))
         faults += faults_of(page, crosswise=path in CROSSWISE)
     assert faults == []

@@ -12,11 +12,11 @@ from playwright.sync_api import expect
 
 from scripts.first_hour import Tried, Walk, walk_all
 from tests.e2e.conftest import DEMO_LIMIT, DEMO_TRIALS, NO_SCORES
-from tests.e2e.doors import run_the_demo
 from tests.e2e.run_page import (
     LARGEST_SHIFT,
     assert_page_equals_database,
     live_texts,
+    run_the_demo,
     wait_until_final,
 )
 from workers.simulator.demo import make_questions
@@ -36,13 +36,10 @@ COLOURS_OF_CELLS = """() => {
 }"""
 
 
-def test_the_printed_link_leads_to_the_runs_page_with_its_empty_state(first_minute):
+def test_the_printed_link_leads_to_numbers_that_move_without_a_reload_or_a_shift(first_minute):
     assert first_minute.first_heading == "No runs yet"
     assert first_minute.faults == []
     assert first_minute.complaints == []
-
-
-def test_the_numbers_move_by_websocket_without_a_reload(first_minute):
     page, witness, diary = first_minute.page, first_minute.witness, first_minute.diary
     texts = {name: [text for _, text in seen] for name, seen in diary["texts"].items()}
     # One when it connects, and one when a slow run's chart needs another step and is asked for.
@@ -54,12 +51,10 @@ def test_the_numbers_move_by_websocket_without_a_reload(first_minute):
     assert max(int(text) for text in texts["in_flight"]) in range(1, DEMO_LIMIT + 1)
     assert witness.navigations.count(page.url) == 1, "the page was loaded again"
     assert [state for _, state in diary["states"]][-2:] == ["Live", "Final"]
-
-
-def test_the_leaderboard_fills_while_the_run_goes_on(first_minute):
     finished_at = first_minute.diary["states"][-1][0]
     boards = [board for at, board in first_minute.diary["boards"] if at < finished_at]
     assert len(set(boards) - {NO_SCORES}) >= 3
+    assert first_minute.diary["shift"] <= LARGEST_SHIFT, first_minute.diary["shifts"]
 
 
 def test_at_the_end_the_page_equals_the_database_and_the_providers_ledger(first_minute, site):
@@ -79,10 +74,6 @@ def test_the_pictures_are_drawn_without_a_reload(first_minute):
     expect(page.locator(".histogram")).to_have_text([re.compile(r"n 60\b")] * 6)
     shown = page.evaluate(COLOURS_OF_CELLS)
     assert len(shown) >= 2, "the heatmap is of one colour"
-
-
-def test_nothing_on_the_page_shifts_during_the_demo(first_minute):
-    assert first_minute.diary["shift"] <= LARGEST_SHIFT, first_minute.diary["shifts"]
 
 
 def test_the_demo_again_is_served_from_the_cache(page, witness, site, demo):

@@ -5,16 +5,22 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.doors import document, launch, let_go
 from tests.e2e.inspection import WIDE, faults_of
-from tests.e2e.run_page import assert_page_equals_database, live_texts, wait_until_final
+from tests.e2e.run_page import (
+    assert_page_equals_database,
+    document,
+    launch,
+    let_go,
+    live_texts,
+    wait_until_final,
+)
 
 pytestmark = pytest.mark.late
 
 HOLD_CLOCK = "() => { const now = performance.now(); performance.now = () => now; }"
 
 
-def test_question_mark_opens_the_help_unless_it_is_typed_into_a_field(page, witness, demo):
+def test_question_mark_two_letters_and_control_k_help_and_lead_to_pages(page, witness, demo):
     page.goto("/runs/new/")
     page.locator("#id_name").focus()
     page.keyboard.type("?gr.jk")
@@ -26,9 +32,6 @@ def test_question_mark_opens_the_help_unless_it_is_typed_into_a_field(page, witn
     expect(dialog).to_be_visible()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-
-
-def test_two_letters_go_to_a_page(page, witness, demo):
     page.goto(f"/runs/{demo}/events/")
     for keys, heading in (
         ("gr", "Runs"),
@@ -40,9 +43,6 @@ def test_two_letters_go_to_a_page(page, witness, demo):
         page.keyboard.type(keys)
         expect(page.get_by_role("heading", level=1)).to_have_text(heading)
         page.wait_for_load_state()  # its heading is there before its scripts listen to keys
-
-
-def test_control_k_finds_a_run_by_its_number_and_goes_there(page, witness, demo):
     page.goto("/datasets/")
     page.locator("h1").click()
     page.keyboard.press("Control+k")
@@ -105,9 +105,7 @@ def test_a_slash_filters_j_and_k_walk_the_scores_and_enter_opens_the_trial(page,
     expect(page.get_by_role("heading", level=1)).to_have_text(first)
 
 
-def test_the_heatmap_is_a_table_too_arrows_read_it_aloud_and_enter_opens_the_trial(
-    page, witness, demo
-):
+def test_the_heatmap_is_a_table_too_arrows_read_it_and_enter_opens_the_trial(page, witness, demo):
     page.goto(f"/runs/{demo}/")
     page.locator("[data-heatmap]").get_by_role("button", name="Data table").click()
     table = page.locator("[data-heatmap]").get_by_role("table")

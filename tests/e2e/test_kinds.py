@@ -8,9 +8,8 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from tests.e2e.doors import RUN_PAGE, document, launch, let_go
 from tests.e2e.inspection import faults_of
-from tests.e2e.run_page import wait_until_final
+from tests.e2e.run_page import RUN_PAGE, document, launch, let_go, wait_until_final
 from tests.harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.late

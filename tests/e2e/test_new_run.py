@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.doors import RUN_PAGE
-from tests.e2e.run_page import assert_page_equals_database, live_texts, wait_until_final
+from tests.e2e.run_page import RUN_PAGE, assert_page_equals_database, live_texts, wait_until_final
 
 pytestmark = pytest.mark.late
 

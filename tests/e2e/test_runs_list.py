@@ -8,9 +8,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.doors import document, launch, let_go
 from tests.e2e.inspection import PHONE, faults_of
-from tests.e2e.run_page import diary, run_number, wait_until_final
+from tests.e2e.run_page import diary, document, launch, let_go, run_number, wait_until_final
 
 pytestmark = pytest.mark.late
 

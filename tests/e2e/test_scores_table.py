@@ -29,7 +29,7 @@ def positions(page):
     return [int(cell) for cell in cells]
 
 
-def test_every_trial_of_a_candidate_is_on_exactly_one_page(page, witness, site, demo):
+def test_every_trial_is_on_one_page_and_a_filter_in_the_address(page, witness, site, demo):
     page.goto(f"/runs/{demo}/scores/?candidate=2")
     first = positions(page)
     page.get_by_role("link", name="Next").click()
@@ -42,6 +42,15 @@ def test_every_trial_of_a_candidate_is_on_exactly_one_page(page, witness, site, 
     page.get_by_role("link", name="Previous").click()
     page.get_by_role("link", name="Next").wait_for()
     assert positions(page) == first
+    page.goto(f"/runs/{demo}/scores/")
+    page.get_by_role("combobox", name="Result").select_option("wrong")
+    page.wait_for_url("**/scores/*status=wrong*")
+    wrong = site.database.rows(
+        "SELECT count(*) FROM runs_score WHERE run_id = :run AND NOT passed", run=demo
+    )[0][0]
+    expect(page.locator(".pager")).to_contain_text(f"{wrong} match")
+    page.get_by_role("link", name="Clear").click()
+    expect(page.locator(".pager")).to_contain_text(f"{DEMO_TRIALS} finished")
 
 
 def test_a_row_opens_in_place_and_columns_are_remembered(page, witness, site, demo):
@@ -97,15 +106,3 @@ def test_a_record_is_loaded_when_it_is_asked_for_and_stays_text(page, witness, s
     expect(page.locator("#record")).to_be_focused()
     assert faults_of(page) == []
     assert witness.dialogs == []
-
-
-def test_a_filter_goes_into_the_address_and_can_be_cleared(page, witness, site, demo):
-    page.goto(f"/runs/{demo}/scores/")
-    page.get_by_role("combobox", name="Result").select_option("wrong")
-    page.wait_for_url("**/scores/*status=wrong*")
-    wrong = site.database.rows(
-        "SELECT count(*) FROM runs_score WHERE run_id = :run AND NOT passed", run=demo
-    )[0][0]
-    expect(page.locator(".pager")).to_contain_text(f"{wrong} match")
-    page.get_by_role("link", name="Clear").click()
-    expect(page.locator(".pager")).to_contain_text(f"{DEMO_TRIALS} finished")

@@ -16,7 +16,7 @@ import pytest
 
 from evalsite.embedded.parts import MANAGE
 from tests.commands.conftest import write
-from tests.e2e.doors import let_go
+from tests.e2e.run_page import let_go
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import environment_of_a_site
 
@@ -159,9 +159,7 @@ def test_a_run_of_this_process_ends_with_the_leaderboard_and_the_advice(run_file
         pytest.param(CTRL_C, "manage.py watch {run}", GOING, id="ctrl-c again"),
     ],
 )
-def test_ctrl_c_asks_once_and_leaves_it_running_unless_told_otherwise(
-    run_file, site, answer, words, states
-):
+def test_ctrl_c_asks_once_and_leaves_it_running_if_it_may(run_file, site, answer, words, states):
     terminal = run_file()
     terminal.wait_for("/40 · ")
     terminal.press(CTRL_C)

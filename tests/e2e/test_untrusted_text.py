@@ -5,8 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.doors import document, launch
-from tests.e2e.run_page import run_number, wait_until_final
+from tests.e2e.run_page import document, launch, run_number, wait_until_final
 
 pytestmark = pytest.mark.late
 

@@ -156,11 +156,7 @@ def test_all_yaml_goes_through_one_reader():
     assert found == [ROOT / "workers/engine/spec/documents.py"]
 
 
-@table(
-    "runs",
-    "workers",
-    "evalsite",
-)
+@table("runs", "workers", "evalsite")
 def test_files_and_functions_stay_small(folder: str) -> None:
     for path in ROOT.glob(f"{folder}/**/*.py"):
         if "migrations" in path.parts:

@@ -104,10 +104,7 @@ async def test_a_lost_nudge_is_made_good_by_the_next_beat(run, token, set_consta
         assert [frame["event"] async for frame in frames][-1] == "end"
 
 
-@table(
-    "token",
-    "role",
-)
+@table("token", "role")
 async def test_who_loses_the_token_or_the_role_hears_no_more(run, alice, set_constant, lost):
     set_constant(streams, "BEAT_SECONDS", 0.05)
     made = await in_thread(create_token)(alice, "test", ["read"])

@@ -50,10 +50,7 @@ def test_no_container_has_more_than_it_needs(name):
     assert "requirepass" not in service.get("command", [])
 
 
-@table(
-    "redis",
-    "postgres",
-)
+@table("redis", "postgres")
 def test_the_stores_are_on_the_inner_network_alone(name):
     assert SERVICES[name]["networks"] == ["inside"]
     assert COMPOSE["networks"]["inside"]["internal"] is True

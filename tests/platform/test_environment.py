@@ -134,11 +134,7 @@ def test_database_urls(tmp_path, url, engine, name, host):
     assert settings.get("PASSWORD", "") in {"", "p@"}
 
 
-@table(
-    "mysql://u@h/d",
-    "postgresql://u@h",
-    "nonsense",
-)
+@table("mysql://u@h/d", "postgresql://u@h", "nonsense")
 def test_an_unknown_database_is_refused_without_showing_its_password(tmp_path, url):
     with pytest.raises(EnvironmentProblem, match=r"DATABASE_URL .* postgresql://USER"):
         database_settings(url, tmp_path)
@@ -256,12 +252,7 @@ def test_a_mail_server_is_one_address(url, expected):
     assert read_mail(url, "evalsite@example.org")[:-1] == expected
 
 
-@table(
-    "http://mail.example",
-    "smtp://",
-    "smtp://mail.example:x",
-    "smtp://m.example/path",
-)
+@table("http://mail.example", "smtp://", "smtp://mail.example:x", "smtp://m.example/path")
 def test_a_mail_server_that_cannot_be_read_is_refused_without_its_password(tmp_path, url):
     with_secret = url.replace("://", "://ada:secret@")
     environ = {"EVALSITE_DATA": str(tmp_path), "EVALSITE_MAIL_URL": with_secret}

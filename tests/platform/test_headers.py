@@ -50,10 +50,7 @@ def directives(response):
     return {words[0]: words[1:] for words in (part.split() for part in parts)}
 
 
-@table(
-    "stranger",
-    "alice",
-)
+@table("stranger", "alice")
 def test_every_answer_carries_the_security_headers(alices_browser, client, who):
     for address in ADDRESSES:
         browser = alices_browser if who == "alice" else client
@@ -129,10 +126,7 @@ def test_a_stranger_is_sent_to_the_sign_in_page_and_another_host_refused(client,
     assert response.status_code == 400
 
 
-@table(
-    "/healthz",
-    "/readyz",
-)
+@table("/healthz", "/readyz")
 def test_health_is_for_everybody_and_says_nothing_else(client, db, address):
     response = client.get(address)
     assert response.status_code == 200

@@ -44,13 +44,7 @@ def test_an_ipv6_network_counts_as_one_client(address, counted_as):
     assert neighbourhood(address) == counted_as
 
 
-@table(
-    "11",
-    "-1",
-    "proxy.example",
-    "10.0.0.1/24",
-    "1, 10.0.0.1",
-)
+@table("11", "-1", "proxy.example", "10.0.0.1/24", "1, 10.0.0.1")
 def test_a_wrong_setting_is_refused_with_its_name_and_what_is_allowed(tmp_path, value):
     with pytest.raises(EnvironmentProblem, match=r"EVALSITE_TRUSTED_PROXIES is .* 10\.0\.0\.0/24"):
         read(tmp_path, EVALSITE_TRUSTED_PROXIES=value)
@@ -63,10 +57,7 @@ def test_the_setting_is_a_number_or_a_list(tmp_path):
     assert listed.trusted_proxies == LIST
 
 
-@table(
-    (NOBODY, "10.0.0.1"),
-    (ONE, "5.5.5.5"),
-)
+@table((NOBODY, "10.0.0.1"), (ONE, "5.5.5.5"))
 def test_every_request_carries_the_address_of_its_client(trusted, seen):
     with override_settings(TRUSTED_PROXIES=trusted):
         answer = Client().get(

@@ -107,11 +107,7 @@ def test_lines_without_an_end_are_passed_on_in_pieces(supervise):
         supervised.wait_for(r"(?m)^web       \| x+$")
 
 
-@table(
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-)
+@table(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def test_one_signal_stops_all_parts(supervise, number):
     with supervise(f"redis={WAITS}", f"web={WAITS}") as supervised:
         pids = [pid_of("redis", supervised), pid_of("web", supervised)]

@@ -154,11 +154,7 @@ async def test_a_page_that_was_asleep_may_acknowledge_five_seconds_at_once(brows
     await read_until(socket, "snapshot")
 
 
-@table(
-    (4, True),
-    (10, True),
-    (12, False),
-)
+@table((4, True), (10, True), (12, False))
 def test_only_more_than_ten_frames_a_second_are_too_many(a_second, is_let_be):
     clock = count(step=1 / a_second)
     allowance = Allowance(lambda: next(clock))

@@ -40,10 +40,7 @@ def fresh(person: User) -> User:
     return User.objects.get(pk=person.pk)
 
 
-@table(
-    *Role,
-    None,
-)
+@table(*Role, None)
 def test_an_administrator_gives_a_role_that_holds_at_once(ada, vic, role):
     browser = client_of(vic)
     sent = {"role": role.value if role else ""}

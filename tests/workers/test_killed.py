@@ -264,7 +264,7 @@ def test_a_killed_worker_changes_nothing_of_a_rollout_and_leaves_no_process(alic
     assert run.state == RunState.COMPLETED, run.reason
     assert run.done == run.planned == 36
     assert run.calls_sent == 0
-    assert 1 <= run.peak_in_flight <= 2  # its jobs, over all workers
+    assert run.peak_in_flight <= 2  # its jobs, over all workers
     assert rollout_of(run).digest == digest
     look_at_its_pages(alice, run, digest)
     check_one_mission_after_the_other(stepwise, asyncio.run(reported(rollout(**told))).digest)

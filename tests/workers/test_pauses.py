@@ -71,6 +71,8 @@ def test_a_pause_lets_calls_end_and_a_resumed_run_is_as_if_never_paused(alice, h
         simulator.change(hold_after=30)
         run = create_run(alice, held)
         flies(simulator)
+        wait_until(lambda: Run.objects.get(pk=run.pk).done == 30)
+        assert 1 <= Run.objects.get(pk=run.pk).peak_in_flight <= SLOTS
         assert pause_run(run, alice, "lunch")
         assert is_in(run, RunState.PAUSING)  # at once, though the calls are still in flight
         let_go_slowly(simulator)

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 
-from runs.access import stored_configurations_for
+from runs.access import datasets_to_run_on, prompts_for, stored_configurations_for
 from runs.cron import check_cron, count_due, last_due, next_due
 from runs.formatting import counted
 from runs.models import (
@@ -24,10 +24,14 @@ from runs.models import (
     Schedule,
 )
 from runs.roles import Permission, may
+from runs.selectors.case_sources import source_of
+from runs.selectors.named_parts import refuse_written_code
+from runs.selectors.prompts import read_with_library
 from runs.selectors.system.maintenance import current_maintenance
 from runs.services.audit import record
 from runs.services.runs import Source, create_run
-from workers.engine.errors import ConfigurationError
+from workers.engine.errors import ConfigurationError, Problem
+from workers.engine.spec.line_ends import with_plain_line_ends
 
 logger = logging.getLogger(__name__)
 
@@ -165,6 +169,7 @@ def _launch(schedule: Schedule, now: datetime) -> None:
     key = f"schedule-{schedule.pk}-{int(due.timestamp())}"
     source = Source(key, configuration=stored)
     try:
+        check_author(schedule)
         run = create_run(schedule.owner, stored.as_document, source=source)
     except ConfigurationError as error:
         told = " ".join(problem.message for problem in error.problems)
@@ -172,6 +177,29 @@ def _launch(schedule: Schedule, now: datetime) -> None:
         return
     late = "Caught up after an outage." if _is_missed(schedule, now) else ""
     _keep(schedule, now, DueOutcome.LAUNCHED, late, run)
+
+
+def check_author(schedule: Schedule) -> None:
+    """Its runs have the rights of its owner. Whoever else may change its configuration must not
+    borrow them: ConfigurationError if that person may not use all that they wrote into it."""
+    stored = schedule.configuration
+    newest = stored.versions.select_related("saved_by").order_by("-version").first()
+    author = newest.saved_by if newest else None
+    if author is None or author.pk == schedule.owner_id:
+        return  # on the command line, who may read everything
+    try:
+        document = with_plain_line_ends(stored.as_document)
+        configuration = read_with_library(document, prompts_for(author)).configuration
+        source_of(configuration, datasets_to_run_on(author))
+        refuse_written_code(author, configuration)
+    except ConfigurationError as error:
+        who = author.get_username()
+        where = ", ".join(problem.path for problem in error.problems)
+        told = (
+            f"{who} saved its last change, and may not use all that it names ({where}). Share that "
+            f"with {who}, or save a version of your own."
+        )
+        raise ConfigurationError([Problem("", told)]) from None
 
 
 def reason_to_stop(schedule: Schedule) -> str:

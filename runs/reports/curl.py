@@ -20,7 +20,7 @@ LONGEST_COMMAND = 500_000  # characters on a page: one image as data, not twenty
 
 def as_curl(url: str, document: Mapping[str, Any]) -> str:
     """`POST /api/v1/runs`."""
-    secret = {"Authorization": "Bearer $EVALSITE_TOKEN"}
+    secret = {"Authorization": f"Bearer {filled_from('EVALSITE_TOKEN')}"}
     return write_curl(url, secret, {"configuration": document}, END)
 
 
@@ -34,8 +34,8 @@ def call_as_curl(endpoint: Endpoint, request: Request) -> str:
         written = provider.written(request, endpoint.options)
     except CallError:  # such a request is never sent
         return ""
-    headers = provider.key_headers("$API_KEY" if endpoint.has_key else "")
-    own = {name: f"${variable_of(name)}" for name in endpoint.header_names}
+    headers = provider.key_headers(filled_from("API_KEY") if endpoint.has_key else "")
+    own = {name: filled_from(variable_of(name)) for name in endpoint.header_names}
     headers = merged(headers, provider.option_headers(endpoint.options), own)
     url = endpoint.base_url.rstrip("/") + written.path
     command = write_curl(url, headers, written.body, END_OF_CALL, written.method)
@@ -46,15 +46,25 @@ def variable_of(header: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", f"HEADER_{header.upper()}")
 
 
+def filled_from(variable: str) -> str:
+    """A place that the shell is to fill, and nothing that anybody could write: see `as_word`."""
+    return f"\0{variable}\0"
+
+
+def as_word(header: str) -> str:
+    """One word of a shell, in which only the places for secrets are filled."""
+    return re.sub("\0(\\w+)\0", r"""'"$\1"'""", shlex.quote(header)).removesuffix("''")
+
+
 def write_curl(
     url: str, headers: Mapping[str, str], body: Any, end: str, method: str = "POST"
 ) -> str:
+    said = [f"  -H {as_word(f'{name}: {value}')}" for name, value in headers.items()]
     if method == "GET":
-        lines = [f'  -H "{name}: {value}"' for name, value in headers.items()]
-        return " \\\n".join([f"curl -sS {shlex.quote(url)}", *lines]) + "\n"
+        return " \\\n".join([f"curl -sS {shlex.quote(url)}", *said]) + "\n"
     lines = [
-        f"curl -sS -X {method} {shlex.quote(url)} \\",
-        *(f'  -H "{name}: {value}" \\' for name, value in headers.items()),  # ours; the shell fills
+        f"curl -sS -X {shlex.quote(method)} {shlex.quote(url)} \\",
+        *(f"{header} \\" for header in said),
         "  -H 'Content-Type: application/json' \\",
         f"  --data-binary @- <<'{end}'",
         json.dumps(body),

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import subprocess
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -23,6 +24,7 @@ from runs.views.endpoints import try_to_save
 from tests.api.asking import Asker
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
 from tests.harness.factories import client_of, make_person
+from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.http import is_left_out, read_proxy
 from workers.engine.records import Request
 
@@ -82,7 +84,7 @@ def test_headers_and_password_are_stored_encrypted_and_shown_nowhere(ada):
     assert service_of(saved) != service_of(new_endpoint(key_ciphertext=saved.key_ciphertext))
     body = {"model": "m", "messages": []}
     command = call_as_curl(saved, Request("main", "m", "/chat/completions", body))
-    assert '-H "X-Team: $HEADER_X_TEAM"' in command
+    assert """-H 'X-Team: '"$HEADER_X_TEAM" """ in command
     assert not holds_a_secret(command)
 
 
@@ -103,11 +105,37 @@ def test_the_page_keeps_changes_and_removes_them(ada):
     assert (gone.proxy_shown, gone.proxy_ciphertext) == ("", "")
 
 
+def test_a_call_as_curl_runs_nothing_but_curl(ada, tmp_path):
+    """Whatever was stored before names and words were narrowed, in a real shell, with a canary."""
+    canary, words = tmp_path / "canary", tmp_path / "words"
+    attack = f"$(touch {canary})`touch {canary}`\"; touch {canary}; '"
+    saved = saved_with_all(ada)
+    Endpoint.objects.update(
+        header_names=["X-Team", f"X`touch {canary}`"],
+        options={"organization": attack, "project": "a'b"},
+        base_url=f"http://127.0.0.1:9/{attack}",
+    )
+    saved.refresh_from_db()
+    fake = tmp_path / "curl"
+    fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {words}\n')
+    fake.chmod(0o755)
+    body = {"model": attack, "messages": [{"role": "user", "content": f"REQUEST\n{attack}"}]}
+    command = call_as_curl(saved, Request("main", "m", "/chat/completions", body))
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "API_KEY": KEY, "HEADER_X_TEAM": VALUE}
+    subprocess.run(["bash", "-ec", command], env=environment, check=True, timeout=PATIENCE_SECONDS)
+    told = words.read_text().splitlines()
+    assert not canary.exists()
+    assert {f"Authorization: Bearer {KEY}", f"X-Team: {VALUE}", "OpenAI-Project: a'b"} <= set(told)
+    assert f"OpenAI-Organization: {attack}" in told
+
+
 WRONG = [
     {"new_headers": "no colon here"},
     {"new_headers": "Host: evil.example"},
     {"new_headers": "Proxy-Authorization: x"},
     {"new_headers": "Bad Name: x"},
+    {"new_headers": "X`id`: x"},
+    {"new_headers": "X$(id): x"},
     {"new_headers": "X-A: ä"},
     {"new_proxy": "proxy.example"},
     {"new_proxy": "http://169.254.169.254:3128"},

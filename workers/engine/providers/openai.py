@@ -22,7 +22,7 @@ from workers.engine.providers.told_limits import read_told_limits
 from workers.engine.providers.wire import HttpProvider, Written, bearer
 from workers.engine.records import Reply, Request, ToldLimits
 
-Word = Annotated[str, Field(max_length=200, pattern=r"^[\x21-\x7e]*$")]
+Word = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9._-]*$")]
 
 
 class OpenAIOptions(ProviderOptions):

@@ -5,8 +5,8 @@ import logging
 from datetime import datetime
 
 from django.db import DatabaseError, connection
-from django.utils import timezone
 
+from runs.selectors.clock import database_now
 from runs.services.due import do_what_is_due, is_anything_due
 from workers.database_thread import in_database
 
@@ -19,7 +19,7 @@ class Timekeeper:
     async def run(self) -> None:
         while True:
             try:
-                await self.tick(timezone.now())
+                await self.tick(await in_database(database_now))
             except DatabaseError:
                 pass  # it is away: what is due is still due when it is back
             except Exception:

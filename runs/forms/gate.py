@@ -53,7 +53,7 @@ class GateForm(forms.Form):
 
     @classmethod
     def of(cls, stored: Configuration) -> "GateForm":
-        return cls(initial={BASELINE: stored.baseline_id, **stored.gates})
+        return cls(initial={**stored.gates, BASELINE: stored.baseline_id})
 
     @property
     def gates(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from runs.models.live import ADVICE, EventLevel, RunEvent, RunSample
 from runs.models.maintenance import Maintenance
 from runs.models.organising import RunStar, RunTag, SavedView
 from runs.models.prompt import Prompt
-from runs.models.quota import PersonQuota
+from runs.models.quota import PersonQuota, SpentOnDay
 from runs.models.retention import RetentionRules
 from runs.models.run import Candidate, Chunk, ChunkState, Priority, Run, RunState
 from runs.models.schedule import DueOutcome, DueTime, Schedule
@@ -79,6 +79,7 @@ __all__ = [
     "Score",
     "ScoreRecord",
     "SignInFailure",
+    "SpentOnDay",
     "Team",
     "TeamMember",
     "Theme",

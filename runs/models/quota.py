@@ -38,3 +38,19 @@ class PersonQuota(models.Model):
 
     def __str__(self) -> str:
         return f"quota of {self.role or self.person}"
+
+
+class SpentOnDay(models.Model):
+    """What removed runs cost a person on a day, UTC: a quota must not open when they go."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    day = models.DateField()
+    dollars = models.FloatField(default=0.0)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["person", "day"], name="spent_on_day_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dollars:.4f} dollars on {self.day}"

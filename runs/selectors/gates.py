@@ -63,11 +63,9 @@ def read_asked(asked: Mapping[str, Any]) -> Gates:
 
 
 def asked_by(stored: Configuration) -> dict[str, Any]:
-    """What each run of it is held to; empty: nothing."""
-    asked = {name: value for name, value in stored.gates.items() if value is not None}
-    if stored.baseline_id is not None:
-        asked[BASELINE] = stored.baseline_id
-    return asked
+    """What each run of it is held to; empty: nothing. A baseline that was removed is still asked
+    for, and missed: a gate must not open by itself."""
+    return {name: value for name, value in stored.gates.items() if value is not None}
 
 
 def gate_of(run: Run) -> RunGate | None:

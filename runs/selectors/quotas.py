@@ -10,7 +10,16 @@ from django.db.models.functions import Cast, Length
 from django.utils import timezone
 
 from runs import formatting
-from runs.models import ConfigurationVersion, Dataset, DryRun, PersonQuota, Prompt, Run, RunState
+from runs.models import (
+    ConfigurationVersion,
+    Dataset,
+    DryRun,
+    PersonQuota,
+    Prompt,
+    Run,
+    RunState,
+    SpentOnDay,
+)
 from runs.roles import Role, role_of
 
 MEGABYTE = 1024 * 1024
@@ -97,8 +106,8 @@ def use_of(person: AbstractBaseUser) -> Use:
 
 
 def spent_on_day(person_id: int, moment: datetime) -> float:
-    """Dollars that runs and dry runs of the person cost on the day of the moment, UTC, by known
-    prices."""
+    """Dollars that runs, also removed ones, and dry runs of the person cost on the day of the
+    moment, UTC, by known prices."""
     day = moment.astimezone(UTC).date()
     of_day = Run.objects.filter(owner_id=person_id, cost_day=day)
     in_runs = of_day.aggregate(sum=Sum(F("cost") - F("cost_before_day")))["sum"]
@@ -106,7 +115,10 @@ def spent_on_day(person_id: int, moment: datetime) -> float:
     tried = DryRun.objects.filter(
         owner_id=person_id, created__gte=midnight, created__lt=midnight + timedelta(days=1)
     )
-    return float(in_runs or 0.0) + float(tried.aggregate(sum=Sum("cost"))["sum"] or 0.0)
+    in_tries = tried.aggregate(sum=Sum("cost"))["sum"]
+    removed = SpentOnDay.objects.filter(person_id=person_id, day=day)
+    in_removed = removed.aggregate(sum=Sum("dollars"))["sum"]
+    return sum(float(dollars or 0.0) for dollars in (in_runs, in_tries, in_removed))
 
 
 def promised_to_runs(person_id: int) -> float:

@@ -40,7 +40,9 @@ def set_gate(
     given = {name: gates[name] for name in FIELDS if gates.get(name) is not None}
     if problems := problems_with(stored, baseline, given):
         raise ConfigurationError(problems)
-    if (stored.baseline_id, stored.gates) == (baseline.pk if baseline else None, given):
+    if baseline is not None:
+        given[BASELINE] = baseline.pk  # stays when the run is removed
+    if (stored.baseline, stored.gates) == (baseline, given):
         return False
     stored.baseline, stored.gates = baseline, given
     stored.save(update_fields=["baseline", "gates"])
@@ -74,9 +76,8 @@ def gate_text(stored: Configuration) -> str:
 
 def open_gate(run: Run, stored: Configuration | None) -> None:
     """Call it in the transaction that stores the run."""
-    asked = asked_by(stored) if stored else {}
-    if asked:
-        RunGate.objects.create(run=run, baseline_id=asked.get(BASELINE), asked=asked)
+    if stored and (asked := asked_by(stored)):
+        RunGate.objects.create(run=run, baseline_id=stored.baseline_id, asked=asked)
 
 
 def reopen_gate(run: Run) -> None:

@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from django.contrib.auth.models import AbstractBaseUser, User
+from django.db.models import F
 
 from runs import formatting
-from runs.models import Run, RunState
+from runs.models import Run, RunState, SpentOnDay
 from runs.roles import whom_to_ask
 from runs.selectors.quotas import (
     MEGABYTE,
@@ -76,6 +77,15 @@ def check_storage(person: AbstractBaseUser, quota: Quota, more: int) -> None:
             f"{formatting.file_size(most)} are allowed. Delete datasets or prompts that "
             "you no longer need"
         )
+
+
+def keep_spent(run: Run) -> None:
+    """Call it in the transaction that removes the run: what it cost on its last day stays spent."""
+    dollars = run.cost - run.cost_before_day
+    if run.cost_day is None or dollars <= 0:
+        return
+    row, _ = SpentOnDay.objects.get_or_create(person_id=run.owner_id, day=run.cost_day)
+    SpentOnDay.objects.filter(pk=row.pk).update(dollars=F("dollars") + dollars)
 
 
 def _exceeded(told: str) -> QuotaExceeded:

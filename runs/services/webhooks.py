@@ -16,7 +16,6 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import F
-from django.utils.timezone import now
 
 from evalsite.log_lines import write_out_controls
 from runs.models import (
@@ -29,6 +28,7 @@ from runs.models import (
     WebhookKind,
 )
 from runs.outbound import check_webhook
+from runs.selectors.clock import database_now
 from runs.services.alert_messages import Parcel, pack, secret_of
 from runs.services.audit import Subject, record
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
@@ -120,7 +120,11 @@ def announce(run_id: int, event: AlertEvent, told: str = "") -> None:
     owner = Run.objects.values("owner_id").get(pk=run_id)["owner_id"]
     WebhookDelivery.objects.bulk_create(
         WebhookDelivery(
-            webhook=webhook, run_id=run_id, event=event, told=told[:LONGEST_TOLD], next_try=now()
+            webhook=webhook,
+            run_id=run_id,
+            event=event,
+            told=told[:LONGEST_TOLD],
+            next_try=database_now(),
         )
         for webhook in Webhook.objects.filter(owner_id=owner)
         if event in webhook.events
@@ -130,7 +134,7 @@ def announce(run_id: int, event: AlertEvent, told: str = "") -> None:
 def announce_failing(run_id: int, told: str) -> None:
     """A model that a run calls is failing: every worker that sees it says so."""
     same = WebhookDelivery.objects.filter(run_id=run_id, event=AlertEvent.FAILING)
-    if not same.filter(created__gt=now() - QUIET).exists():
+    if not same.filter(created__gt=database_now() - QUIET).exists():
         announce(run_id, AlertEvent.FAILING, told)
 
 
@@ -138,7 +142,7 @@ def announce_failing(run_id: int, told: str) -> None:
 def send_again(delivery: WebhookDelivery, user: AbstractBaseUser) -> bool:
     """From the first attempt on. False while it is still being tried."""
     over = WebhookDelivery.objects.filter(pk=delivery.pk, next_try=None)
-    if not over.update(next_try=now(), attempts=0, delivered=None, problem=""):
+    if not over.update(next_try=database_now(), attempts=0, delivered=None, problem=""):
         return False
     record(AuditAction.WEBHOOK_SENT_AGAIN, _named(delivery.webhook), actor=user)
     return True
@@ -148,14 +152,14 @@ def claim_deliveries(most: int) -> list[Parcel]:
     """What is due, for whoever asks first. A claim ends by itself if the worker dies."""
     parcels = []
     # One that nobody lived to note the end of is not tried for ever, either.
-    due = WebhookDelivery.objects.filter(next_try__lte=now(), attempts__lte=len(PAUSES))
+    due = WebhookDelivery.objects.filter(next_try__lte=database_now(), attempts__lte=len(PAUSES))
     # First only the keys: it is asked all the time, and there is nearly always nothing.
     keys = list(due.order_by("next_try").values_list("pk", flat=True)[:most])
     needed = ("webhook", "run__dataset", "run__owner", "run__team")
     found = due.filter(pk__in=keys).select_related(*needed)
     for delivery in found.order_by("next_try") if keys else ():
         mine = WebhookDelivery.objects.filter(pk=delivery.pk, next_try=delivery.next_try)
-        if mine.update(next_try=now() + CLAIMED_FOR, attempts=F("attempts") + 1):
+        if mine.update(next_try=database_now() + CLAIMED_FOR, attempts=F("attempts") + 1):
             parcels.append(pack(delivery))
     return parcels
 
@@ -171,8 +175,8 @@ def note_delivery(
     shown = write_out_controls(answer[:LONGEST_ANSWER])[:LONGEST_ANSWER]
     answered = {"status": status, "answer": shown}
     if not problem:
-        stored.update(delivered=now(), next_try=None, problem="", **answered)
+        stored.update(delivered=database_now(), next_try=None, problem="", **answered)
         return
     is_last = delivery.attempts > len(PAUSES)
-    next_try = None if is_last else now() + PAUSES[delivery.attempts - 1]
+    next_try = None if is_last else database_now() + PAUSES[delivery.attempts - 1]
     stored.update(next_try=next_try, problem=problem[:200], **answered)

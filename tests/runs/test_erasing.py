@@ -40,6 +40,7 @@ CANARY = "the salary of Grace"
 # until somebody decides about it, here and in runs/services/removing/erasing.py.
 ERASED = """
     runs.ApiToken.owner runs.Webhook.owner runs.PersonQuota.person runs.Profile.person
+    runs.SpentOnDay.person
     runs.ProviderIdentity.person runs.TeamMember.person runs.SavedView.owner runs.RunStar.person
     runs.Override.author runs.DryRun.owner runs.DryRun.dataset runs.Run.dataset runs.Case.dataset
     runs.Override.run runs.CachedReply.run runs.RemovedReply.run runs.Candidate.run runs.Chunk.run

@@ -19,6 +19,7 @@ from runs.services.day_dollars import watch_day
 from runs.services.people.quotas import set_person_quota, set_role_quota
 from runs.services.people.roles import give_role
 from runs.services.quotas import QuotaExceeded
+from runs.services.removing.retention import delete_some_answers, remove_run
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
@@ -107,6 +108,10 @@ def test_the_dollars_of_a_day_count_what_was_spent_on_it(bob, document):
     run.cost += 0.5
     run.save()
     assert spent_on_day(bob.pk, tomorrow) == 0.5
+    spend(bob, 1.0, dataset)
+    for removed in Run.objects.all():
+        remove_run(removed.pk, Run.objects.all(), "erased", delete_some_answers)
+    assert (spent_on_day(bob.pk, tomorrow), spent_on_day(bob.pk, now())) == (0.5, 1.0)
 
 
 def test_a_launch_counts_by_our_own_estimate_not_by_the_clients(ada, bob, document):

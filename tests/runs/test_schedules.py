@@ -13,12 +13,22 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from runs.cron import next_due
-from runs.models import Configuration, DueTime, Run, RunEvent, RunGate, RunState, Schedule
+from runs.models import (
+    Configuration,
+    ConfigurationVersion,
+    DueTime,
+    Run,
+    RunEvent,
+    RunGate,
+    RunState,
+    Schedule,
+)
 from runs.services.configurations import save_configuration
 from runs.services.control.maintenance import begin_maintenance, end_maintenance
 from runs.services.control.retrying import retry_failed
 from runs.services.gating import CLAIMED_FOR, judge_ended, open_gate, reopen_gate, set_gate
 from runs.services.people.sharing import share_configuration
+from runs.services.removing.retention import count_old, prune_runs
 from runs.services.runs import Source, cancel_run, create_run
 from runs.services.schedules import GRACE, launch_due, pause_schedule, save_schedule
 from tests.api.asking import Asker
@@ -28,6 +38,7 @@ from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
 
+PROGRAM = {"code": {"source": "def score(answer, expected, case): return True"}}
 SAVED = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)  # a Monday
 DUE = datetime(2026, 3, 3, 6, 30, tzinfo=UTC)
 SOON = DUE + timedelta(seconds=4)
@@ -145,6 +156,26 @@ def test_a_refused_launch_says_why_and_no_run_is_started_beside_another(alice, s
     found = [outcome for _, outcome, _ in outcomes()]
     assert found == ["refused", "launched", "skipped", "launched"]
     assert Run.objects.filter(state=RunState.QUEUED).count() == 1
+
+
+def test_who_may_change_its_configuration_does_not_borrow_its_owners_rights(
+    alice, ada, stored, dataset
+):
+    """Ada sees everything; what Alice writes into a configuration that Ada scheduled is Alice's."""
+    save_schedule(stored, ada, "30 6 * * *", "UTC", SAVED)
+    secret = make_dataset(ada, "salaries")
+    for document, where in (
+        (run_document(secret), "dataset"),
+        (run_document(dataset, scorers=[PROGRAM]), "scorers.0"),
+    ):
+        Configuration.objects.filter(pk=stored.pk).update(document=document)
+        ConfigurationVersion.objects.update(document=document)
+        launch_due(DueTime.objects.count() * DAY + SOON)
+        assert f"alice saved its last change, and may not use all that it names ({where})" in told()
+    assert not Run.objects.exists()
+    save_configuration(ada, "nightly", run_document(secret))
+    launch_due(SOON + 2 * DAY)
+    assert Run.objects.get().owner == ada
 
 
 def test_maintenance_holds_it_and_in_a_pause_nothing_is_missed(alice, ada, stored, schedule):
@@ -340,6 +371,11 @@ def test_a_baseline_is_a_complete_run_with_the_same_scorers_that_is_there(alice,
     assert f"Run {number} was deleted. Choose another baseline." in [one["told"] for one in checks]
     stored.refresh_from_db()
     assert stored.baseline is None
+    assert (
+        f"run #{number}, which was removed" in client_of(alice).get(stored.get_absolute_url()).text
+    )
+    later = create_run(alice, stored.as_document, source=Source(configuration=stored))
+    assert RunGate.objects.get(run=later).asked == {"baseline": number}  # and is missed again
     going = ended(stored, dataset, GOOD, state=RunState.RUNNING)
     other = ended(stored, dataset, GOOD, document=run_document(dataset, scorers=["numeric"]))
     for run, told in ((other, "has other scorers"), (going, "is running. Choose a complete one")):
@@ -349,6 +385,17 @@ def test_a_baseline_is_a_complete_run_with_the_same_scorers_that_is_there(alice,
     assert told in client_of(alice).post(address, {"baseline": run.pk}).text
     with pytest.raises(ConfigurationError):
         set_gate(stored, alice, None, {"alpha": 0.1})
+
+
+def test_what_others_are_compared_with_is_not_removed_for_its_age(alice, stored, dataset):
+    baseline, old, earlier = (ended(stored, dataset, GOOD) for _ in range(3))
+    set_gate(stored, alice, earlier, {})
+    ended(stored, dataset, GOOD)  # waits to be judged
+    set_gate(stored, alice, baseline, {})
+    kept = set(Run.objects.exclude(pk=old.pk))
+    Run.objects.filter(pk__in=[baseline.pk, old.pk, earlier.pk]).update(ended=now() - 400 * DAY)
+    assert (count_old(now() - 300 * DAY)[0], prune_runs(now() - 300 * DAY)) == (1, 1)
+    assert set(Run.objects.all()) == kept
 
 
 def test_the_page_and_the_api_set_the_same_gate(alice, stored, dataset):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from runs.models import Run, RunState
+from runs.models import Configuration, Run, RunGate, RunState
 from runs.selectors.comparing.sides import scorers_of
 from workers.engine.kinds import read_configuration
 
@@ -23,3 +23,10 @@ def newest_like(runs: QuerySet[Run], document: dict[str, Any], before: int | Non
 
 def has_scorers_of(run: Run, document: dict[str, Any]) -> bool:
     return scorers_of(read_configuration(run.document)) == scorers_of(read_configuration(document))
+
+
+def not_compared_with(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Without the baselines of configurations, and of gates that are not judged yet."""
+    stored = Configuration.objects.exclude(baseline=None).values("baseline")
+    waiting = RunGate.objects.filter(judged=None).exclude(baseline=None).values("baseline")
+    return runs.exclude(pk__in=stored).exclude(pk__in=waiting)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models import Exists, Min, OuterRef, QuerySet
-from django.utils.timezone import now
 
 from runs.formatting import counted
 from runs.models import (
@@ -20,6 +19,8 @@ from runs.models import (
     RunState,
 )
 from runs.selectors.cache_page import Pruning, matching, mean_bytes
+from runs.selectors.clock import database_now
+from runs.selectors.runs.baselines import not_compared_with
 from runs.selectors.runs.run_filters import IN_USE
 
 EVERY = timedelta(hours=1)  # how often the rules are looked at
@@ -76,14 +77,15 @@ def rules_of(stored: RetentionRules) -> Rules:
 
 
 def before_days(days: int) -> datetime:
-    return now() - timedelta(days=days)
+    return database_now() - timedelta(days=days)
 
 
 def kept_runs() -> QuerySet[Run]:
-    """That a rule may take one day: ended, not put away by hand, and starred by nobody."""
+    """That a rule may take one day: ended, not put away by hand, starred by nobody, and nothing
+    that others are compared with."""
     starred = RunStar.objects.filter(run=OuterRef("pk"))
     ended = Run.objects.exclude(state__in=RunState.live()).filter(IN_USE, ended__isnull=False)
-    return ended.exclude(Exists(starred))
+    return not_compared_with(ended.exclude(Exists(starred)))
 
 
 def runs_with_samples() -> QuerySet[Run]:
@@ -100,7 +102,7 @@ def too_many_answers(megabytes: int) -> Pruning | None:
         return None
     moments = CachedReply.objects.order_by("created").values_list("created", flat=True)
     first_kept = moments[surplus:].first()
-    return Pruning(before=first_kept or now())
+    return Pruning(before=first_kept or database_now())
 
 
 def forecast() -> Forecast:
@@ -109,7 +111,7 @@ def forecast() -> Forecast:
     lines = [run_line(rules), sample_line(rules), cache_line(rules), size_line(rules)]
     lines = [line._replace(own=getattr(stored, line.field)) for line in lines]
     has_rule = any(rules)
-    looks_at = (stored.looked + EVERY if stored.looked else now()) if has_rule else None
+    looks_at = (stored.looked + EVERY if stored.looked else database_now()) if has_rule else None
     return Forecast(lines, looks_at)
 
 

@@ -30,7 +30,9 @@ from runs.models import (
     ScoreRecord,
     WebhookDelivery,
 )
+from runs.selectors.runs.baselines import not_compared_with
 from runs.services.audit import record
+from runs.services.quotas import keep_spent
 from runs.services.removing.archiving import remove_unused_made_cases
 
 logger = logging.getLogger(__name__)
@@ -50,8 +52,10 @@ BELONGINGS: tuple[type[models.Model], ...] = (
 
 
 def runs_ended_before(moment: datetime) -> QuerySet[Run]:
-    """Never a live one: those have not ended, and a retried one has no end any more."""
-    return Run.objects.exclude(state__in=RunState.live()).filter(ended__lt=moment)
+    """Never a live one: those have not ended, and a retried one has no end any more. Nor one that
+    others are compared with, however old it is."""
+    ended = Run.objects.exclude(state__in=RunState.live()).filter(ended__lt=moment)
+    return not_compared_with(ended)
 
 
 def due_runs() -> QuerySet[Run]:
@@ -106,6 +110,7 @@ def _remove_itself(run_id: int, among: QuerySet[Run], why: str) -> int:
     if run is None:
         return 0
     record(AuditAction.RUN_REMOVED, run, why)
+    keep_spent(run)
     run.delete()
     return 1
 

@@ -1,6 +1,8 @@
 """The trial page: the other answers to its case, its words against the expected ones, its call; and
 answers that ended at their length limit: marked, counted, found, and explained."""
 
+from html import unescape
+
 import pytest
 from django.urls import reverse
 
@@ -134,7 +136,7 @@ def test_a_call_can_be_copied_as_curl_without_its_key(alice, run):
     assert "sk-very-secret" not in page
     command = page.split('id="curl"')[1].split("</pre>")[0]
     assert "https://models.example/v1/messages" in command
-    assert "x-api-key: $API_KEY" in command
+    assert """-H 'x-api-key: '"$API_KEY" """ in unescape(command)
     body = command.splitlines()[-2]
     assert "REQUEST" in body  # the text cannot end the body: it is one line
     assert "$(id)" in body

@@ -16,6 +16,7 @@ from workers.engine.providers import PROVIDERS
 from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
 from workers.engine.providers.anthropic import Anthropic
+from workers.engine.providers.manner import Manner
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.openai import OpenAI
 from workers.engine.providers.retry_after import read_retry_after
@@ -216,6 +217,21 @@ async def test_texts_and_tokens_are_read_as_each_provider_tells_them(
     script.answer = answer
     reply = await PROVIDERS[kind](client, kind, url).send(ask())
     assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", tokens_in, tokens_out)
+
+
+SLASHED = "sk/canary/0123456789abcdef"
+
+
+@table(KEY, SLASHED)
+async def test_a_key_that_a_good_answer_echoes_is_taken_out(client, played, key):
+    """However JSON writes it; what is too short to be a secret stays."""
+    script, url = played
+    manner = Manner(headers={"X-Team": "Bearer canary-of-a-header", "X-Region": "eu"})
+    escaped = key.replace("/", "\\/")
+    text = f"{key}, {escaped}, canary-of-a-header, eu"
+    script.answer = f'{{"choices": [{{"message": {{"content": "{text}"}}}}]}}'
+    reply = await PROVIDERS["openai"](client, "openai", url, key, manner=manner).send(ask())
+    assert reply.text == "[key], [key], [key], eu"
 
 
 def texts(*given):

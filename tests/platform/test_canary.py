@@ -19,6 +19,10 @@ from tests.harness.site import ServedSite
 pytestmark = pytest.mark.late
 # By the name of the model: status, type of the body, body with the key in place of KEY.
 JSON, HTML = "application/json", "text/html"
+GOOD = (
+    '{"id": "KEY", "choices": [{"finish_reason": "stop", "message": {"role": "assistant", '
+    '"content": "You sent Bearer KEY, and \\"KEY\\"."}}]}'
+)
 ANSWERS: dict[str, tuple[int, str, str]] = {
     "unauthorized": (401, JSON, '{"error": {"message": "Wrong key KEY.", "code": "KEY"}}'),
     "forbidden": (403, JSON, '{"error": "KEY may not do this"}'),
@@ -31,6 +35,7 @@ ANSWERS: dict[str, tuple[int, str, str]] = {
     "no-answer": (200, JSON, '{"KEY": "KEY"}'),
     "filtered": (200, JSON, '{"choices": [{"finish_reason": "content_filter", "message": {}}]}'),
     "redirect": (302, HTML, "KEY"),
+    "good": (200, JSON, GOOD),
 }
 KEY = "sk-canary-5d1f0c7a94be2863"
 MARK = "told-by-everybody"  # the run's name: what looks for the key finds this, so it does look

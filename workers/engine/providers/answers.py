@@ -1,7 +1,7 @@
 """Reads what providers send back: answers, and errors in whatever shape they come."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from workers.engine.messages.tool_calls import ToolCall, call_text, declares_too
 from workers.engine.providers.retry_after import read_retry_after
 
 MESSAGE_CHARACTERS = 300
+LEAST_ECHO = 12  # characters of a secret that is taken out of good answers
 LONGEST_ENDING = 40  # characters of a provider's word that are shown
 LARGEST_NUMBER = 3.4e38  # of a vector: they are kept with 32 bits
 # What reading a document of another shape can raise; numbers may be larger than a float.
@@ -82,6 +83,23 @@ def without_secrets(text: str, *secrets: str) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, "[key]")
     return text
+
+
+def echoes_of(secrets: Iterable[str]) -> tuple[bytes, ...]:
+    """As a good answer may hold them, the longest first: alone, and as JSON writes them. Short ones
+    are left out: a model may well say the name of a region that a header holds."""
+    parts = {part for secret in secrets for part in (secret, *secret.split())}
+    long = {part for part in parts if len(part) >= LEAST_ECHO}
+    written = {json.dumps(part)[1:-1] for part in long}
+    written |= {part.replace("/", "\\/") for part in written}
+    return tuple(sorted((part.encode() for part in long | written), key=len, reverse=True))
+
+
+def without_echoes(body: bytes, echoes: Sequence[bytes]) -> bytes:
+    for echo in echoes:
+        if echo in body:
+            body = body.replace(echo, b"[key]")
+    return body
 
 
 def read_vectors(found: Any, texts: int) -> tuple[tuple[float, ...], ...]:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from workers.engine.http import Answer, Client
 from workers.engine.json_text import to_json
-from workers.engine.providers.answers import call_error
+from workers.engine.providers.answers import call_error, echoes_of, without_echoes
 from workers.engine.providers.manner import USUAL, Manner, ProviderOptions, merged
 from workers.engine.providers.model_lists import ModelList
 from workers.engine.providers.servers import Servers
@@ -51,6 +51,7 @@ class HttpProvider:
             manner.headers,
         )
         self._secrets = (api_key, *manner.headers.values())
+        self._echoes = echoes_of(self._secrets)
 
     @staticmethod
     def option_headers(options: Mapping[str, Any]) -> dict[str, str]:
@@ -58,11 +59,12 @@ class HttpProvider:
         return {}
 
     async def _post(self, path: str, document: Any, method: str = "POST") -> Answer:
-        """An answer that went well, or the CallError that another one means."""
+        """An answer that went well, or the CallError that another one means; without our secrets,
+        which either may echo."""
         body = to_json(document) if method != "GET" else b""
         answer = await self._servers.call(
             lambda url: self._client.send(method, url + path, self._headers, body)
         )
         if answer.status not in self.good:
             raise call_error(answer, *self._secrets)
-        return answer
+        return answer._replace(body=without_echoes(answer.body, self._echoes))

@@ -9,6 +9,7 @@ from runs.models import CachedReply, Chunk, ChunkState, Override, Run, RunState,
 from runs.selectors.case_sources import positions_of
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.scores.requests import first_calls
+from runs.services.chunks.kept_answers import anew_in
 from runs.services.control.retrying import rerun_trial, retry_failed
 from tests.harness.factories import (
     add_cached_reply,
@@ -113,11 +114,14 @@ def test_in_place_the_old_results_are_taken_back_and_asked_for_past_the_cache(al
     assert "comment on 1 of them" in page
     rerun(alice, run, "status=wrong", how="in_place")
     assert list(run.scores.values_list("position", flat=True)) == [0, 2, 4, 5, 7]
-    assert set(CachedReply.objects.values_list("key", flat=True)) == {keys[0]}
+    kept = {keys[position] for position in (0, 1, 3)}  # others may have paid for them
+    assert set(CachedReply.objects.values_list("key", flat=True)) == kept
     assert not run.overrides.exists()
     run.refresh_from_db()
     assert (run.state, run.done, run.scored, run.failed) == (RunState.RUNNING, 5, 4, 1)
-    assert run.chunks.get().state == ChunkState.PENDING
+    chunk = run.chunks.get()
+    assert (chunk.state, set(chunk.kept)) == (ChunkState.PENDING, {"1", "3", "6"})
+    assert anew_in(chunk.kept) == {1, 3, 6}
     assert run.events.last().message == "alice ran 3 wrong trials again in place."
 
 

@@ -62,6 +62,7 @@ class Opening:
     case: Case
     request: Request | None  # None: only the asking will tell
     key: str
+    is_anew: bool  # whatever the cache holds
     unjudged: dict[Trial, KeptAnswer]
 
 
@@ -90,11 +91,12 @@ class Executor:
         `hits` are the cached replies where the caller has looked for them."""
         openings = [o for t in work.trials if (o := self._open(t, work, on_score)) is not None]
         if hits is None and self._parts.cache_mode == "use":
-            hits = await self._parts.cache.get_many([o.key for o in openings if o.key])
+            wanted = [o.key for o in openings if o.key and not o.is_anew]
+            hits = await self._parts.cache.get_many(wanted)
         hits = hits or {}
         async with asyncio.TaskGroup() as group:
             for opening in openings:
-                hit = hits.get(opening.key)
+                hit = None if opening.is_anew else hits.get(opening.key)
                 score = self._score_hit(opening, hit) if hit is not None else None
                 if score is not None:
                     on_score(score)
@@ -110,7 +112,7 @@ class Executor:
         if self._parts.cache_mode != "use":
             return []
         found = [self._open(trial, work, lambda score: None) for trial in work.trials]
-        return [opening.key for opening in found if opening is not None and opening.key]
+        return [one.key for one in found if one is not None and one.key and not one.is_anew]
 
     def _open(self, trial: Trial, work: Slice, on_score: OnScore) -> Opening | None:
         """Prepare a trial. One that cannot be prepared is scored as refused at once."""
@@ -120,7 +122,8 @@ class Executor:
         try:
             request = self._target.opening(candidate, case, trial.repeat)
             key = self._parts.key(request) if request else ""
-            return Opening(trial, candidate, case, request, key, work.unjudged)
+            is_anew = trial.position in work.anew
+            return Opening(trial, candidate, case, request, key, is_anew, work.unjudged)
         except EngineError as error:
             on_score(Score(trial, error=Refused.name, message=str(error)))
             return None
@@ -129,7 +132,8 @@ class Executor:
         request, trial = opening.request, opening.trial
         known = Known(request, opening.key, hit) if request else None
         has_steps = not self._target.is_one_call
-        asking = Asking(self._parts, known, accepted=self._parts.accepted if has_steps else None)
+        accepted = self._parts.accepted if has_steps else None
+        asking = Asking(self._parts, known, accepted=accepted, past_cache=opening.is_anew)
         notes = CallNotes(asking.bill) if has_steps else None
         judging = OwnJudging(self._parts, notes.noting(asking.ask)) if notes else None
         try:
@@ -173,7 +177,7 @@ class Executor:
         """Past the cache where judging it failed: what the judge said may be why."""
         kept = work.kept[trial.position]
         candidate, case = work.candidates[trial.candidate], work.cases[trial.case]
-        opening = Opening(trial, candidate, case, None, "", work.unjudged)
+        opening = Opening(trial, candidate, case, None, "", False, work.unjudged)
         use, has_failed = use_of_kept(kept), kept.is_counted
         on_score(await self._score(opening, kept.reply, use, past_cache=has_failed))
 

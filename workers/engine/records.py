@@ -253,5 +253,6 @@ class Slice:
     cases: Mapping[int, Case]
     done: frozenset[int] = field(default_factory=frozenset)  # positions already scored
     kept: Mapping[int, KeptAnswer] = field(default_factory=dict)  # by position
+    anew: frozenset[int] = field(default_factory=frozenset)  # positions asked past the cache
     # Answers that are being judged just now: whoever stops the work keeps them.
     unjudged: dict[Trial, KeptAnswer] = field(default_factory=dict, compare=False)

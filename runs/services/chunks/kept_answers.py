@@ -10,6 +10,7 @@ from workers.engine.json_text import to_json
 from workers.engine.records import TRUNCATED, Attempt, KeptAnswer, Reply, StepCall, Trial
 
 Document = dict[str, Any]
+ANEW: Document = {"anew": True}  # in the place of an answer: a person wants another one
 
 
 def answer_to_keep(score: Score, record: Any = None) -> Document | None:
@@ -82,4 +83,10 @@ def read_kept(document: Document) -> KeptAnswer:
 
 
 def kept_in(documents: dict[str, Document] | None) -> dict[int, KeptAnswer]:
-    return {int(position): read_kept(one) for position, one in (documents or {}).items()}
+    known = (documents or {}).items()
+    return {int(position): read_kept(one) for position, one in known if one != ANEW}
+
+
+def anew_in(documents: dict[str, Document] | None) -> frozenset[int]:
+    """Positions whose answer is asked for past the cache."""
+    return frozenset(int(position) for position, one in (documents or {}).items() if one == ANEW)

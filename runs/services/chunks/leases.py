@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from runs.models import Candidate, Case, Chunk, ChunkState, Run, RunState, Score
 from runs.selectors.case_sources import positions_of
 from runs.selectors.limits.limits import is_waiting, paused_endpoints, slots_at_launch
-from runs.services.chunks.kept_answers import kept_in
+from runs.services.chunks.kept_answers import anew_in, kept_in
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Case as EngineCase
@@ -149,7 +149,8 @@ def read_lease(chunk: Chunk) -> Lease:
     done = scored_positions(chunk) if chunk.token > 1 else frozenset[int]()
     case_ids: dict[int, int] = {}
     cases = read_cases(parts, {trial.case for trial in trials}, case_ids)
-    work = Slice(trials, parts.candidates, cases, done, kept_in(chunk.kept))
+    kept, anew = kept_in(chunk.kept), anew_in(chunk.kept)
+    work = Slice(trials, parts.candidates, cases, done, kept, anew)
     is_suspect = chunk.deaths >= SUSPICIOUS_DEATHS
     return Lease(chunk.pk, chunk.token, parts, work, case_ids, is_suspect)
 

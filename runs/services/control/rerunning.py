@@ -6,10 +6,9 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from runs.models import AuditAction, CachedReply, Run
+from runs.models import AuditAction, Run
 from runs.selectors.limits.limits import decides
 from runs.selectors.scores.chosen import ChosenTrials, TrialChoice, look_at
-from runs.selectors.scores.requests import first_calls
 from runs.services.audit import record
 from runs.services.control.retrying import (
     lock_to_go_on,
@@ -17,7 +16,6 @@ from runs.services.control.retrying import (
     reopen,
     retry_failed,
 )
-from runs.services.control.rewinding import AT_ONCE
 from runs.services.events import note
 from runs.services.runs import Source, create_run
 from workers.engine.errors import ConfigurationError, Problem
@@ -126,12 +124,8 @@ def rerun_in_place(run: Run, person: AbstractBaseUser, choice: TrialChoice) -> i
     locked = lock_to_go_on(run)
     scores = list(choice.scores(locked).select_related("candidate", "case"))
     refuse_without_endpoints(locked, scores)
-    scored = [score for score in scores if not score.is_error]
-    keys = [call.key for call in first_calls(locked, scored).values()]
-    count = reopen(locked, scores, keeps_answers=True)
+    count = reopen(locked, scores, {score.position for score in scores if not score.is_error})
     if count:
-        for start in range(0, len(keys), AT_ONCE):
-            CachedReply.objects.filter(key__in=keys[start : start + AT_ONCE]).delete()
         told = choice.words(count)
         note(locked, f"{person.get_username()} ran {told} again in place.")
         record(AuditAction.RUN_RETRIED, locked, f"{told}, in place", actor=person)

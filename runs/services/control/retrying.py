@@ -4,7 +4,7 @@ Their scores go, their chunks open again, and a finished run goes on. What was s
 counted: it was paid. An answer that only could not be judged is kept, and judged again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,6 @@ from django.db.models.functions import Now
 from runs.live import publish
 from runs.models import (
     AuditAction,
-    CachedReply,
     Chunk,
     ChunkState,
     Endpoint,
@@ -26,10 +25,9 @@ from runs.models import (
 )
 from runs.selectors.case_sources import positions_of
 from runs.selectors.limits.limits import configuration_now, decides
-from runs.selectors.scores.requests import first_calls
 from runs.selectors.scores.score_records import may_have_records, records_of
 from runs.services.audit import record
-from runs.services.chunks.kept_answers import answer_to_keep
+from runs.services.chunks.kept_answers import ANEW, answer_to_keep
 from runs.services.chunks.planning import send_pending
 from runs.services.control.budgets import refuse_if_spent
 from runs.services.control.rewinding import parts_of, take_out
@@ -51,7 +49,7 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
     locked = lock_to_go_on(run)
     if decides(locked):
         _prepare_decisions(locked)
-    count = reopen(locked, locked.scores.filter(value=None), keeps_answers=True)
+    count = reopen(locked, locked.scores.filter(value=None))
     if count:
         trials = "1 failed trial" if count == 1 else f"{count:,} failed trials"
         note(locked, f"{user.get_username()} retried {trials}.")
@@ -67,9 +65,11 @@ def rerun_trial(run: Run, user: AbstractBaseUser, position: int) -> bool:
         raise ConfigurationError([Problem("", DECIDED_ON)])
     one = locked.scores.filter(position=position).select_related("candidate", "case")
     score = one.first()
-    if score is None or not reopen(locked, one, keeps_answers=False):
+    if score is None:
         return False
-    _forget_answer(locked, score)
+    refuse_without_endpoints(locked, [score])
+    if not reopen(locked, one, anew={position}):
+        return False
     note(locked, f"{user.get_username()} ran trial {position} again.")
     record(AuditAction.RUN_RETRIED, locked, f"trial {position}", actor=user)
     return True
@@ -100,13 +100,6 @@ def _prepare_decisions(run: Run) -> None:
     run.save(update_fields=["planned"])
 
 
-def _forget_answer(run: Run, score: Score) -> None:
-    """The cached answer of its first call: a person who asks again wants another one."""
-    refuse_without_endpoints(run, [score])
-    keys = [call.key for call in first_calls(run, [score]).values()]
-    CachedReply.objects.filter(key__in=keys).delete()
-
-
 def refuse_without_endpoints(run: Run, scores: Iterable[Score]) -> None:
     """Before anything is taken back: without its endpoint a trial can only fail."""
     documents = {score.candidate_id: score.candidate.document for score in scores}
@@ -118,8 +111,10 @@ def refuse_without_endpoints(run: Run, scores: Iterable[Score]) -> None:
         raise ConfigurationError([Problem("", told)])
 
 
-def reopen(run: Run, scores: Iterable[Score], *, keeps_answers: bool) -> int:
-    """Trials of chunks that are still worked on stay: their workers have them already."""
+def reopen(run: Run, scores: Iterable[Score], anew: Collection[int] = ()) -> int:
+    """Trials of chunks that are still worked on stay: their workers have them already. An answer
+    that only could not be judged is judged again, others are looked for in the cache; those of the
+    positions `anew` are asked for past it, and it loses nothing that others paid for."""
     wanted = {score.position: score for score in scores}
     chunk_ids, found = [], []
     kept: dict[int, dict[str, Any]] = {}
@@ -129,8 +124,11 @@ def reopen(run: Run, scores: Iterable[Score], *, keeps_answers: bool) -> int:
         if hits := [wanted[trial[0]] for trial in trials if trial[0] in wanted]:
             chunk_ids.append(chunk_id)
             found += hits
-            answers = {str(s.position): answer_to_keep(s, records.get(s.pk)) for s in hits}
-            kept[chunk_id] = {p: one for p, one in answers.items() if one and keeps_answers}
+            kept[chunk_id] = {
+                str(score.position): one
+                for score in hits
+                if (one := answer_for(score, records.get(score.pk), anew))
+            }
     if not found:
         return 0
     take_out(run, found)
@@ -141,6 +139,10 @@ def reopen(run: Run, scores: Iterable[Score], *, keeps_answers: bool) -> int:
             Chunk.objects.filter(pk=chunk_id).update(kept=answers)
     _go_on(run)
     return len(found)
+
+
+def answer_for(score: Score, record: Any, anew: Collection[int]) -> dict[str, Any] | None:
+    return ANEW if score.position in anew else answer_to_keep(score, record)
 
 
 def _go_on(run: Run) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from runs.live import send_nudges_on
 from runs.models import EventLevel, Run
@@ -281,7 +281,8 @@ def die_of(what: str) -> None:
 
 
 def ask_database() -> None:
-    """The shortest question there is: how long it takes says how the database is."""
+    """How long it takes says how the database is. In a transaction, which waits for the one writer
+    that SQLite has: whoever else waits for it cannot renew a lease."""
     connection.ensure_connection()
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT 1")

@@ -85,7 +85,8 @@ def test_the_operator_can_open_a_private_place_and_is_told_how_without_the_addre
 
 
 def test_not_even_the_operator_can_open_metadata_or_link_local_addresses():
-    for address in ("169.254.169.254", "fd00:ec2::254", "0.0.0.0", "fe80::1"):
+    clouds = ("169.254.169.254", "fd00:ec2::254", "fd20:ce::254", "fd00:c1::a9fe:a9fe")
+    for address in (*clouds, "0.0.0.0", "fe80::1"):
         with pytest.raises(ForbiddenAddress, match="never called"):
             AddressPolicy(frozenset({"models.lan:80"})).check("models.lan", 80, [address])
 

@@ -4,11 +4,13 @@ import asyncio
 import ctypes
 import faulthandler
 import multiprocessing
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connection, connections
 from django.utils.timezone import now
 
 from runs.models import DueTime, RunGate
@@ -162,6 +164,21 @@ async def test_a_tick_launches_what_is_due_and_judges_what_has_ended(alice, docu
     gate = await in_database(RunGate.objects.get)
     assert (gate.run_id, gate.state) == (time.run_id, "failed")
     await in_database(connections.close_all)  # the thread outlives the test's database
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_is_asked_for_the_lock_that_renewing_a_lease_takes():
+    """Else a worker that waits for it would lose its chunks to one that only reads."""
+    address = f"file:{connection.settings_dict['NAME']}"
+    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 1")  # instead of 20 s
+        with pytest.raises(OperationalError, match="locked"):
+            runtime.ask_database()
+        writer.execute("ROLLBACK")
+    runtime.ask_database()
+    connection.close()
 
 
 def stand_still_under_watch():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -227,11 +228,12 @@ def _refuse_constant(name: str) -> None:
 
 
 def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        twins = sorted({name for name in names if names.count(name) > 1})
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        times = Counter(name for name, _ in pairs)
+        twins = sorted(name for name, count in times.items() if count > 1)
         raise ValueError(f"A field is given twice: {', '.join(map(repr, twins[:5]))}.")
-    return dict(pairs)
+    return fields
 
 
 DECODER = json.JSONDecoder(

@@ -71,6 +71,7 @@ class Environment:
     allowed_private_endpoints: tuple[str, ...]
     private_endpoints: str  # ask: an admin may allow one on its form; refuse: only the list above
     unsafe_webhook_addresses: tuple[str, ...]
+    unsafe_proxy_looks_up: bool  # it is told names of endpoints, which nobody checks
     https_proxy: str  # between the site and the world; empty: none
     no_proxy: tuple[str, ...]
     trusted_proxies: TrustedProxies
@@ -131,6 +132,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Environment:
         allowed_private_endpoints=_list(environ, "EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"),
         private_endpoints=_choice(environ, "EVALSITE_PRIVATE_ENDPOINTS", ("ask", "refuse")),
         unsafe_webhook_addresses=_list(environ, "EVALSITE_UNSAFE_WEBHOOK_ADDRESSES"),
+        unsafe_proxy_looks_up=_switch(environ, "EVALSITE_UNSAFE_PROXY_LOOKS_UP"),
         https_proxy=_https_proxy(environ),
         no_proxy=_list(environ, "NO_PROXY") or _list(environ, "no_proxy"),
         trusted_proxies=_trusted_proxies(environ),

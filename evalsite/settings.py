@@ -45,6 +45,9 @@ PRIVATE_ENDPOINTS = ENVIRONMENT.private_endpoints
 HTTPS_PROXY = ENVIRONMENT.https_proxy
 NO_PROXY = ENVIRONMENT.no_proxy
 UNSAFE_WEBHOOK_ADDRESSES = ENVIRONMENT.unsafe_webhook_addresses
+# A proxy is given the address that was looked up and checked here, unless its own look-up is asked
+# for: then nobody checks where a name leads.
+UNSAFE_PROXY_LOOKS_UP = ENVIRONMENT.unsafe_proxy_looks_up
 SIGN_IN_PROVIDER = ENVIRONMENT.sign_in_provider
 PLUGINS = ENVIRONMENT.plugins
 COMMIT = ENVIRONMENT.commit

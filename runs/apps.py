@@ -35,3 +35,8 @@ def warn_of_unsafe_settings() -> None:
             "reach the private addresses %s. Unset it outside of tests.",
             ", ".join(settings.UNSAFE_WEBHOOK_ADDRESSES),
         )
+    if settings.UNSAFE_PROXY_LOOKS_UP:
+        logger.warning(
+            "UNSAFE: EVALSITE_UNSAFE_PROXY_LOOKS_UP has proxies look up the names of endpoints, so "
+            "that nobody here checks where they lead. Unset it where this machine knows the names."
+        )

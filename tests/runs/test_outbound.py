@@ -6,8 +6,15 @@ import socket
 import pytest
 
 from runs.apps import warn_of_unsafe_settings
-from runs.models import Endpoint, EndpointKind
-from runs.outbound import base_url_of, check_endpoint, policy_for, webhook_policy
+from runs.models import DIRECT, Endpoint, EndpointKind
+from runs.outbound import (
+    base_url_of,
+    check_endpoint,
+    policy_for,
+    webhook_policy,
+    webhook_route,
+)
+from runs.selectors.endpoints.manner import route_of
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.http import Client
 from workers.engine.providers.addresses import AddressPolicy, check_url
@@ -147,8 +154,8 @@ async def test_the_client_connects_to_the_address_that_was_checked(listener):
     assert found + connections(listener) == 1
 
 
-def endpoint(kind=EndpointKind.OPENAI, base_url=""):
-    return Endpoint(name="it", kind=kind, base_url=base_url)
+def endpoint(kind=EndpointKind.OPENAI, base_url="", **fields):
+    return Endpoint(name="it", kind=kind, base_url=base_url, **fields)
 
 
 def test_settings_open_private_places_and_the_simulated_provider_needs_none(settings):
@@ -174,6 +181,19 @@ def test_an_unsafe_switch_is_told_at_every_start(settings, caplog):
     (told,) = caplog.messages
     assert told.startswith("UNSAFE: EVALSITE_UNSAFE_WEBHOOK_ADDRESSES")
     assert "127.0.0.1:9000" in told
+    settings.UNSAFE_PROXY_LOOKS_UP = True
+    warn_of_unsafe_settings()
+    assert caplog.messages[-1].startswith("UNSAFE: EVALSITE_UNSAFE_PROXY_LOOKS_UP")
+
+
+def test_a_proxy_looks_no_name_up_but_by_an_unsafe_switch_and_never_one_of_a_webhook(settings):
+    """What it does with an address: engine/test_tunnels.py."""
+    settings.HTTPS_PROXY = "http://proxy.example:3128"
+    ways = [route_of(endpoint(proxy_shown=shown)).way for shown in ("", DIRECT)]
+    assert not any(way.tells_names for way in (*ways, webhook_route().way))
+    settings.UNSAFE_PROXY_LOOKS_UP = True
+    ways = [route_of(endpoint(proxy_shown=shown)).way for shown in ("", DIRECT)]
+    assert [way.tells_names for way in (*ways, webhook_route().way)] == [True, True, False]
 
 
 def test_a_base_url_is_complete_and_carries_no_key():

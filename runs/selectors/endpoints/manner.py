@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping
 
+from django.conf import settings
+
 from runs.models import DIRECT, Endpoint
 from runs.outbound import policy_for, site_proxy_policy, site_way
 from runs.secrets import decrypt
@@ -27,7 +29,8 @@ def route_of(endpoint: Endpoint) -> Route:
     """Its own proxy must be allowed as its servers are; that of the site is the host operator's."""
     policy = policy_for(endpoint)
     if endpoint.proxy_shown:
-        return Route(policy, policy, Way(own_proxy(endpoint), endpoint.ca_bundle))
+        way = Way(own_proxy(endpoint), endpoint.ca_bundle)
+        return Route(policy, policy, way._replace(tells_names=settings.UNSAFE_PROXY_LOOKS_UP))
     return Route(policy, site_proxy_policy(), site_way(endpoint.ca_bundle))
 
 

@@ -78,7 +78,7 @@ def dataset_erasure(dataset: Dataset) -> Erasure:
 def obstacle_to_erasing_dataset(user: Person, dataset: Dataset) -> str:
     """Empty if nothing is in the way."""
     runs = Run.objects.filter(dataset__in=versions_to_erase(dataset))
-    if going := going_text(runs):
+    if going := going_text(runs, user):
         return going
     others = runs.exclude(owner_id=user.pk).count()
     if others and not may(user, Permission.OTHERS_WORK):
@@ -137,24 +137,23 @@ def obstacle_to_erasing_person(person: User, heir: Person) -> str:
     """Empty if nothing is in the way."""
     if person.pk == heir.pk:
         return "Nobody erases their own account, as somebody must take over what it shares."
-    if going := going_text(Run.objects.filter(owner=person)):
+    if going := going_text(Run.objects.filter(owner=person), heir):
         return going
     if not administrators().exclude(pk=person.pk).exists():
         return "This is the only administrator. Give the role to somebody else first."
     return ""
 
 
-def going_text(runs: QuerySet[Run]) -> str:
-    """Which of them have not ended."""
+def going_text(runs: QuerySet[Run], user: Person) -> str:
+    """How many of them have not ended, and which as far as the person sees them for sure."""
     live = runs.filter(state__in=RunState.live()).order_by("pk")
-    named = ", ".join(f"{run.name} (#{run.pk})" for run in live.only("pk", "name")[:MOST_NAMED])
-    more = live.count() - MOST_NAMED
-    if not named:
+    if not (count := live.count()):
         return ""
-    return (
-        f"Runs are going on: {named}{f' and {more:,} more' if more > 0 else ''}. Cancel them, or "
-        "wait for their end."
-    )
+    seen = live if may(user, Permission.OTHERS_WORK) else live.filter(owner_id=user.pk)
+    named = [f"{run.name} (#{run.pk})" for run in seen.only("pk", "name")[:MOST_NAMED]]
+    more = [f"{count - len(named):,} more"] if named and count > len(named) else []
+    told = f": {', '.join([*named, *more])}" if named else ""
+    return f"{counted(count, 'run is', 'runs are')} going on{told}. Cancel them, or wait."
 
 
 def parts_of(runs: QuerySet[Run]) -> dict[str, int]:

@@ -193,7 +193,7 @@ def test_rows_pasted_into_runs_are_erased_with_them_and_no_version_alone(alice, 
 def test_nothing_is_erased_while_a_run_goes_on(ada, alice):
     dataset = secret_dataset(alice)
     run = make_run(alice, dataset, ended=None, name="nightly")
-    told = f"Runs are going on: nightly (#{run.pk}). Cancel them"
+    told = f"1 run is going on: nightly (#{run.pk}). Cancel them"
     for state in models.RunState.live():
         models.Run.objects.update(state=state)
         for act, *about in ((erase_dataset, ada, dataset), (erase_person, alice, ada)):
@@ -207,10 +207,25 @@ def test_nothing_is_erased_while_a_run_goes_on(ada, alice):
     ):
         assert (answer.status_code in {400, 409}, told in answer.text) == (True, True)
     for what, name in (("dataset", "salaries"), ("person", "alice")):
-        with pytest.raises(CommandError, match="Runs are going on: nightly"):
+        with pytest.raises(CommandError, match="1 run is going on: nightly"):
             call_command("erase", what, name, yes=True)
     assert models.Dataset.objects.get().archived is None
     assert User.objects.get(pk=alice.pk).is_active
+
+
+def test_private_runs_of_others_are_counted_and_not_named(ada, alice, bob):
+    shared = make_dataset(alice, "shared", share=True)
+    make_run(bob, shared, ended=None, state=models.RunState.RUNNING, name="a secret of Bob")
+    own = make_run(alice, shared, ended=None, state=models.RunState.RUNNING, name="nightly")
+    page = client_of(alice).get(reverse("dataset_erase", args=[shared.pk])).text
+    assert f"2 runs are going on: nightly (#{own.pk}), 1 more. Cancel them" in page
+    own.delete()
+    for person, told in (
+        (alice, "1 run is going on. Cancel them"),
+        (ada, "1 run is going on: a secret of Bob"),
+    ):
+        with pytest.raises(InUseError, match=told):
+            erase_dataset(person, shared)
 
 
 def everything_of(alice, bob):

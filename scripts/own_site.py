@@ -44,8 +44,15 @@ class OwnSite(ServedSite):
     def get(self, path: str) -> Any:
         return self.ask("GET", path)
 
-    def ask(self, method: str, path: str, data: bytes | None = None, **headers: str) -> Any:
-        named = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+    def ask(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        content_type: str = "application/json",
+        **headers: str,
+    ) -> Any:
+        named = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
         named |= {name.replace("_", "-"): value for name, value in headers.items()}
         address = f"{self.url}/api/v1{path}"
         request = urllib.request.Request(address, data, named, method=method)

@@ -96,11 +96,24 @@ def send(site: OwnSite, poison: Poison, pulse: Pulse) -> Borne:
         try:
             answer = site.ask(poison.method, poison.route, *body_of(poison))
             if poison.route == "/runs":
-                wait_until(lambda: site.get(f"/runs/{answer['id']}")["ended"] is not None)
-                told = str(site.get(f"/runs/{answer['id']}")["counts"])
+                told = watch(site, answer["id"])
         except urllib.error.HTTPError as error:
             status, told = error.code, json.loads(error.read())["detail"]
     return Borne(pulse.longest(), time.monotonic() - began, status, told)
+
+
+def watch(site: OwnSite, run: int) -> str:
+    """To its end; one that only fails pauses first."""
+
+    def is_over() -> bool:
+        found = site.get(f"/runs/{run}")
+        return found["ended"] is not None or found["state"] == "paused"
+
+    wait_until(is_over)
+    found = site.get(f"/runs/{run}")
+    if found["ended"] is None:
+        site.post(f"/runs/{run}/cancel", {})
+    return f"{found['state']}, {found['counts']['done']} done, {found['counts']['failed']} failed"
 
 
 def memory_of(site: OwnSite) -> dict[int, float]:

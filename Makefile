@@ -14,7 +14,7 @@ FAULTS := $(BIN)/pytest -q -s --timeout 0 --full tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test trust mutants check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
+.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test trust mutants attack check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ trust: setup ## The whole suite ten times in clean clones, five of them on a bus
 
 mutants: setup ## Break twenty things on purpose, and see that tests notice; ARGS="--only 3,7"
 	@$(BIN)/python scripts/mutants.py $(ARGS)
+
+attack: setup ## Send poisons to a site of its own, and say how it bore them; ARGS="--only schema"
+	@$(BIN)/python scripts/attack.py $(ARGS)
 
 check: setup ## The fast loop, under a minute: lint, types, layers, migrations, engine, docs and guards
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync lint types quick

@@ -31,6 +31,7 @@ class Permission(StrEnum):
     SIGNED_IN = "use the site"  # with any account, also one that has no role
     SEE = "see runs, datasets, endpoints and the cache"
     LAUNCH = "start or control runs"
+    SEE_ADDRESSES = "see where and how endpoints are called"
     IMPORT = "import datasets"
     CONFIGURE = "store configurations"
     WRITE_CODE = "run scorers that you write as code"
@@ -48,7 +49,12 @@ class Permission(StrEnum):
 NOBODY = frozenset({Permission.PUBLIC})
 SIGNED_IN = NOBODY | {Permission.SIGNED_IN}
 VIEWER = SIGNED_IN | {Permission.SEE}
-RUNNER = VIEWER | {Permission.LAUNCH, Permission.IMPORT, Permission.CONFIGURE}
+RUNNER = VIEWER | {
+    Permission.LAUNCH,
+    Permission.SEE_ADDRESSES,
+    Permission.IMPORT,
+    Permission.CONFIGURE,
+}
 AUTHOR = RUNNER | {Permission.WRITE_CODE}
 OPERATOR = AUTHOR | {
     Permission.OTHERS_WORK,

@@ -134,7 +134,7 @@ class DeleteEndpointQuery(BaseModel):
 
 
 class EndpointAnswer(BaseModel):
-    """Of the key only whether there is one."""
+    """Of the key only whether there is one. Viewers are told no addresses, proxies and options."""
 
     name: str
     kind: EndpointKind

@@ -14,6 +14,7 @@ from runs.kinds.section import FormSection
 from runs.models import Candidate, Run
 from runs.reports.candidates_csv import write_candidates_csv
 from runs.reports.report import CandidateLine
+from runs.roles import Permission
 from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.runs.leaderboard_page import leaderboard_page, read_k
 from workers.engine.records import EVALUATE, Score
@@ -45,6 +46,7 @@ class RunFile(NamedTuple):
 
     media_type: str
     write: Callable[[Run], str]
+    permission: Permission = Permission.SEE
 
 
 class Demo(NamedTuple):

@@ -9,7 +9,7 @@ from runs.kinds import kind_of
 from runs.kinds.base import NoFileError
 from runs.models import AuditAction
 from runs.permissions import requires
-from runs.roles import Permission
+from runs.roles import Permission, check_permission
 from runs.run_reports import REPORT_FILES, ScoreFormat, send_run_scores
 from runs.services.audit import record
 
@@ -40,6 +40,7 @@ def run_file(request: HttpRequest, run_id: int, file_name: str) -> HttpResponse:
     file = REPORT_FILES.get(file_name) or kind_of(run).files.get(file_name)
     if file is None:
         return nothing(f"Run {run.pk} is of kind {run.kind}: it has no {file_name}.")
+    check_permission(request.user, file.permission)
     try:
         text = file.write(run)
     except NoFileError as error:

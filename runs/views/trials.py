@@ -14,7 +14,7 @@ from runs.forms.filters import read_trial_filters, trial_query
 from runs.models import Run, Score, Verdict
 from runs.permissions import requires
 from runs.reports.curl import call_as_curl
-from runs.roles import Permission, Person
+from runs.roles import Permission, Person, may
 from runs.selectors.limits.limits import decides
 from runs.selectors.runs.costs import trial_cost_text
 from runs.selectors.runs.errors import advice_for
@@ -156,7 +156,8 @@ def sent_as(user: Person, run: Run, score: Score) -> dict[str, Any]:
         return {"kept": None, "curl": ""}
     kept = kept_answer(call, cached_replies_for(user))
     is_own = score.cached or (kept.run is not None and kept.run.pk == run.pk)
-    return {"kept": kept if is_own else None, "curl": call_as_curl(call.endpoint, call.request)}
+    curl = may(user, Permission.SEE_ADDRESSES) and call_as_curl(call.endpoint, call.request)
+    return {"kept": kept if is_own else None, "curl": curl}
 
 
 def said_by_people(user: Person, run: Run, score: Score) -> dict[str, Any]:

@@ -111,13 +111,16 @@ BY_RULE = {
             run_heatmap run_cell run_scores_csv run_scores_jsonl run_scores_parquet run_file trial
             trial_row tries_row trial_record compare compare_trials /runs/{int:run_id}
             /runs/{int:run_id}/live /runs/{int:run_id}/candidates /runs/{int:run_id}/combinations
-            /runs/{int:run_id}/litellm /runs/{int:run_id}/board /runs/{int:run_id}/scores
+            /runs/{int:run_id}/board /runs/{int:run_id}/scores
             /runs/{int:run_id}/agreement /runs/{int:run_id}/report /runs/{int:run_id}/samples
             /runs/{int:run_id}/events /runs/{int:run_id}/events/stream
             /runs/{int:run_id}/scores/{int:position}/record
             /runs/{int:run_id}/trials/{int:position} /compare
     """,
-    Rule(Role.RUNNER, Thing.RUN, looks=True): "POST run_collect_trials run_collect compare_collect",
+    Rule(Role.RUNNER, Thing.RUN, looks=True): """
+        GET /runs/{int:run_id}/litellm
+        POST run_collect_trials run_collect compare_collect
+    """,
     SEE_DATASET: """
         GET dataset dataset_report dataset_changes dataset_csv dataset_jsonl prompt configuration
             /prompts/{path:name} /datasets/{path:name} /dataset-reports/{path:name}

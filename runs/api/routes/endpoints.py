@@ -1,6 +1,8 @@
 """Endpoints: add, list, show, change, pause, delete. No answer holds a key."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
@@ -26,7 +28,7 @@ from runs.api.router import Routes
 from runs.api.routes.control import NOTHING, Applied, NoBody
 from runs.models import Endpoint, Scope
 from runs.outbound import places_of
-from runs.roles import Permission
+from runs.roles import Permission, may
 from runs.selectors.api_lists import list_endpoints_from
 from runs.services.control.endpoint_pauses import pause_endpoint, resume_endpoint
 from runs.services.endpoints import find_models, save_endpoint
@@ -49,6 +51,15 @@ PLAIN = (
     "tokens_per_minute",
     "adaptive",
 )
+WITHOUT_ADDRESSES: Mapping[str, Any] = {
+    "options": {},
+    "header_names": [],
+    "proxy": "",
+    "ca_bundle": "",
+    "base_url": "",
+    "base_urls": [],
+    "private_addresses": [],
+}
 
 
 @routes.post(
@@ -61,7 +72,7 @@ def add_endpoint(request: HttpRequest, body: EndpointBody) -> HttpResponse:
     """For operators. The key is stored encrypted and never answered."""
     saved = save(request, Endpoint(name=body.name), body)
     where = address_of("endpoints", saved.name)
-    return answer(endpoint_answer(saved).model_dump(), 201, Location=where)
+    return answer(endpoint_answer(request, saved).model_dump(), 201, Location=where)
 
 
 @routes.get(
@@ -81,7 +92,9 @@ def list_all_endpoints(request: HttpRequest, query: Query[ArchiveQuery]) -> Http
     start = ENDPOINTS.place(query.cursor, query.archived)
     endpoints = endpoints_for(caller(request)).filter(archived__isnull=not query.archived)
     found = list_endpoints_from(endpoints, query.limit + 1, start)
-    return ENDPOINTS.page([endpoint_answer(endpoint) for endpoint in found], query, query.archived)
+    return ENDPOINTS.page(
+        [endpoint_answer(request, endpoint) for endpoint in found], query, query.archived
+    )
 
 
 @routes.get(
@@ -92,7 +105,7 @@ def list_all_endpoints(request: HttpRequest, query: Query[ArchiveQuery]) -> Http
 )
 def show_endpoint(request: HttpRequest, name: EndpointName) -> EndpointAnswer:
     """Without its key."""
-    return endpoint_answer(find_endpoint_for(caller(request), name))
+    return endpoint_answer(request, find_endpoint_for(caller(request), name))
 
 
 @routes.patch(
@@ -112,7 +125,7 @@ def change_endpoint(
         change = archive_endpoint if body.archived else restore_endpoint
         change(caller(request), saved)
         saved.refresh_from_db(fields=["archived", "remove_after"])
-    return endpoint_answer(saved)
+    return endpoint_answer(request, saved)
 
 
 @routes.delete(
@@ -218,8 +231,8 @@ def save(request: HttpRequest, endpoint: Endpoint, body: EndpointChanges) -> End
     )
 
 
-def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
-    return EndpointAnswer(
+def endpoint_answer(request: HttpRequest, endpoint: Endpoint) -> EndpointAnswer:
+    found = EndpointAnswer(
         **{name: getattr(endpoint, name) for name in PLAIN},
         name=endpoint.name,
         base_url=endpoint.base_url,
@@ -237,3 +250,5 @@ def endpoint_answer(endpoint: Endpoint) -> EndpointAnswer:
         archived=endpoint.archived,
         remove_after=endpoint.remove_after,
     )
+    sees = may(caller(request), Permission.SEE_ADDRESSES)
+    return found if sees else found.model_copy(update=WITHOUT_ADDRESSES)

@@ -14,6 +14,7 @@ from runs.kinds.select.here import selection_here
 from runs.kinds.select.page import read_wanted, selection_page
 from runs.kinds.select.standing import documents_of, selection_of
 from runs.models import Candidate, Run
+from runs.roles import Permission
 from workers.engine.spec.configuration import Configuration
 
 
@@ -29,7 +30,7 @@ class SelectKind(SiteKind):
     style: ClassVar[str] = "css/kinds/select.css"
     files: ClassVar[Mapping[str, RunFile]] = {
         "combinations.csv": RunFile("text/csv", write_table),
-        "litellm.yaml": RunFile("application/yaml", write_litellm),
+        "litellm.yaml": RunFile("application/yaml", write_litellm, Permission.SEE_ADDRESSES),
     }
     export_suffixes: ClassVar[Sequence[str]] = (".yaml", ".yml")
 

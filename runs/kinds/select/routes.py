@@ -16,6 +16,7 @@ from runs.kinds.select.facts import SelectionFacts, facts_of
 from runs.kinds.select.standing import documents_of, selection_of
 from runs.kinds.select.winner import litellm_of
 from runs.models import Run, Scope
+from runs.roles import Permission
 from workers.engine.kinds.select.report import SelectionReport
 from workers.engine.kinds.select.table_csv import csv_of
 from workers.engine.spec.documents import write_document
@@ -58,7 +59,7 @@ def list_combinations(request: HttpRequest, run_id: RunId) -> HttpResponse:
 
 @routes.get(
     "/runs/{int:run_id}/litellm",
-    auth=needs(Scope.READ),
+    auth=needs(Scope.READ, Permission.SEE_ADDRESSES),
     response=dict[str, Any],
     summary="The chosen models for LiteLLM",
     openapi_extra={

@@ -11,6 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from runs.access import runs_for
 from runs.models import AlertEvent, AuditAction, Configuration, EventLevel, Run, RunGate, RunState
 from runs.selectors.gates import (
     AGAINST_BASELINE,
@@ -111,7 +112,13 @@ def _judge(gate: RunGate, now: datetime) -> bool:
 
 
 def _checks_of(gate: RunGate) -> list[Check]:
+    """Its owner is told no figures of a baseline that only others may see."""
     checks = judge_run(gate.run, read_asked(gate.asked), gate.baseline).checks
+    sees = runs_for(gate.run.owner).filter(pk=gate.baseline_id).exists()
+    if gate.baseline and not sees:
+        told = f"The baseline, run {gate.baseline_id}, is not shared with {gate.run.owner}."
+        hidden = AGAINST_BASELINE
+        checks = [one._replace(told=told) if one.name in hidden else one for one in checks]
     if BASELINE in gate.asked and gate.baseline is None:
         told = f"Run {gate.asked[BASELINE]} was deleted. Choose another baseline."
         checks.append(Check("baseline deleted", False, told))

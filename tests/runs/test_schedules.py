@@ -328,6 +328,21 @@ def test_a_run_is_judged_when_it_has_ended(alice, stored, dataset):
             assert state.capitalize() in page
 
 
+def test_figures_of_a_baseline_are_told_to_who_may_see_it(alice, bob, stored, dataset):
+    """Bob launched the shared configuration of Alice, whose baseline is private."""
+    set_gate(stored, alice, ended(stored, dataset, GOOD), {"max_regressions": 0})
+    for owner, told in ((alice, True), (bob, False)):
+        run = ended(stored, dataset, BAD)
+        Run.objects.filter(pk=run.pk).update(owner=owner)
+        judge_ended(now())
+        seen = [Asker(owner).get(f"/runs/{run.pk}").text]
+        seen += [client_of(owner).get(run.get_absolute_url()).text]
+        seen += [RunEvent.objects.filter(run=run).latest("pk").message]
+        for text in seen:
+            assert ("passed in the baseline and do not" in text) is told
+            assert ("is not shared with bob" in text) is not told
+
+
 def test_what_is_under_way_waits_and_what_goes_on_is_judged_again(alice, stored, dataset):
     set_gate(stored, alice, None, {"min_score": 0.5})
     run = ended(stored, dataset, GOOD, state=RunState.RUNNING, ended=None)

@@ -29,8 +29,10 @@ class Door:
 
     query: Collection[str] = ()  # the parameters that the route takes
 
-    def __init__(self, scope: Scope, permission: Permission, **options: Any) -> None:
-        self.scope, self.permission = scope, permission
+    def __init__(
+        self, scope: Scope, permission: Permission, *, takes_work: bool = False, **options: Any
+    ) -> None:
+        self.scope, self.permission, self.takes_work = scope, permission, takes_work
         super().__init__(**options)
 
     def admit(self, request: HttpRequest, who: str) -> None:
@@ -38,6 +40,8 @@ class Door:
         PermissionDenied: the role of the person does not do."""
         count(request, who, settings.API_REQUESTS_PER_MINUTE)
         check_permission(request.user, self.permission)
+        if self.takes_work:  # counted together with the pages that do the same
+            count(request, f"work:{request.user.pk}", settings.WORK_REQUESTS_PER_MINUTE)
         unknown = [name for name in request.GET if name not in self.query]
         if unknown:
             names = ", ".join(self.query)
@@ -71,8 +75,9 @@ class SessionCookie(Door, APIKeyCookie):
 
     param_name = settings.SESSION_COOKIE_NAME
 
-    def __init__(self, scope: Scope, permission: Permission) -> None:
-        super().__init__(scope, permission, csrf=False)  # ours, below: it tells what to do
+    def __init__(self, scope: Scope, permission: Permission, *, takes_work: bool) -> None:
+        # CSRF is checked by ours, below, which tells what to do.
+        super().__init__(scope, permission, takes_work=takes_work, csrf=False)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> AbstractBaseUser | None:
         user = request.user
@@ -101,13 +106,16 @@ def caller_now(request: HttpRequest) -> AbstractBaseUser | None:
     return person_of_session(request.session.session_key)
 
 
-def needs(scope: Scope, permission: Permission | None = None) -> list[Any]:
+def needs(
+    scope: Scope, permission: Permission | None = None, *, takes_work: bool = False
+) -> list[Any]:
     """What a route asks for: a scope of tokens, and the permission of the person whom they act
-    for. Reading and running imply theirs; managing is of many things, so it must say which."""
+    for. Reading and running imply theirs; managing is of many things, so it must say which. Of what
+    `takes_work` a person may ask less in a minute."""
     asked = permission or USUAL_PERMISSIONS.get(scope)
     if asked is None:
         raise ConfigError(f"needs({scope!r}) must name a permission besides.")
-    return [BearerToken(scope, asked), SessionCookie(scope, asked)]
+    return [door(scope, asked, takes_work=takes_work) for door in (BearerToken, SessionCookie)]
 
 
 def caller(request: HttpRequest) -> AbstractBaseUser:

@@ -114,9 +114,9 @@ def _judge(gate: RunGate, now: datetime) -> bool:
 def _checks_of(gate: RunGate) -> list[Check]:
     """Its owner is told no figures of a baseline that only others may see."""
     checks = judge_run(gate.run, read_asked(gate.asked), gate.baseline).checks
-    sees = runs_for(gate.run.owner).filter(pk=gate.baseline_id).exists()
-    if gate.baseline and not sees:
-        told = f"The baseline, run {gate.baseline_id}, is not shared with {gate.run.owner}."
+    baseline = gate.baseline
+    if baseline and not runs_for(gate.run.owner).filter(pk=baseline.pk).exists():
+        told = f"The baseline, run {baseline.pk}, is not shared with {gate.run.owner}."
         hidden = AGAINST_BASELINE
         checks = [one._replace(told=told) if one.name in hidden else one for one in checks]
     if BASELINE in gate.asked and gate.baseline is None:

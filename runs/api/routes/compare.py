@@ -70,7 +70,12 @@ class Comparisons(BaseModel):
     data: list[ComparisonAnswer]
 
 
-@routes.get("/compare", auth=needs(Scope.READ), response=Comparisons, summary="Compare runs")
+@routes.get(
+    "/compare",
+    auth=needs(Scope.READ, takes_work=True),
+    response=Comparisons,
+    summary="Compare runs",
+)
 def compare(request: HttpRequest, query: Query[CompareQuery]) -> HttpResponse:
     """The base with each of the others: candidates by name, cases by content. Failed trials are
     left out and counted in `marks`; a case that only one has is never counted as passed."""

@@ -113,7 +113,7 @@ CONFIGURATIONS = ApiList("configurations", ConfigurationRow, "name")
 
 @routes.post(
     "/configurations",
-    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE, takes_work=True),
     response={201: dict[str, Any]},
     summary="Store a configuration",
     openapi_extra={"requestBody": BODY, "responses": {201: ANSWER}},
@@ -234,7 +234,7 @@ def remove_configuration(
 
 @routes.put(
     "/configurations/{path:name}",
-    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE, takes_work=True),
     response={200: dict[str, Any], 201: dict[str, Any]},
     summary="Replace a configuration",
     openapi_extra={"requestBody": BODY, "responses": {200: ANSWER, 201: ANSWER}},

@@ -82,7 +82,7 @@ CHANGES = ApiList("changes", ChangeRow, "place")
 
 @routes.get(
     "/dataset-reports/{path:name}",
-    auth=needs(Scope.READ),
+    auth=needs(Scope.READ, takes_work=True),
     response=DatasetReport,
     summary="Duplicates and lengths of a dataset",
 )
@@ -95,7 +95,7 @@ def show_report(request: HttpRequest, name: DatasetName) -> HttpResponse:
 
 @routes.get(
     "/dataset-changes/{path:name}",
-    auth=needs(Scope.READ),
+    auth=needs(Scope.READ, takes_work=True),
     response=ChangesPage,
     summary="What changed between two versions of a dataset",
 )
@@ -156,7 +156,7 @@ def fields_of(fields: dict[str, str], columns: list[str] | None) -> dict[str, st
 
 @routes.post(
     "/dataset-splits/{path:name}",
-    auth=needs(Scope.MANAGE, Permission.IMPORT),
+    auth=needs(Scope.MANAGE, Permission.IMPORT, takes_work=True),
     response={201: DatasetAnswer},
     summary="Split a dataset",
 )

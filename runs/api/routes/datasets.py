@@ -97,7 +97,7 @@ ROWS = ApiList("rows", RowAnswer, "case")
 
 @routes.post(
     "/datasets",
-    auth=needs(Scope.MANAGE, Permission.IMPORT),
+    auth=needs(Scope.MANAGE, Permission.IMPORT, takes_work=True),
     response={201: DatasetAnswer},
     summary="Import a dataset",
     openapi_extra={"requestBody": BODY},

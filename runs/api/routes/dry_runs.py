@@ -26,7 +26,10 @@ class DryAnswer(BaseModel):
 
 
 @routes.post(
-    "/runs/dry", auth=needs(Scope.RUN), response=DryAnswer, summary="Try a run before its start"
+    "/runs/dry",
+    auth=needs(Scope.RUN, takes_work=True),
+    response=DryAnswer,
+    summary="Try a run before its start",
 )
 def dry_run(request: HttpRequest, body: RunBody) -> DryAnswer:
     """Makes the first three trials, through the same limits and cache as a run, and answers with

@@ -148,7 +148,7 @@ def remove_endpoint(
 
 @routes.post(
     "/endpoints/{name}/models",
-    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS, takes_work=True),
     response=FoundModels,
     summary="Find the models of an endpoint",
 )
@@ -166,7 +166,7 @@ def find_its_models(
 
 @routes.post(
     "/endpoints/{name}/try",
-    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS),
+    auth=needs(Scope.MANAGE, Permission.EDIT_ENDPOINTS, takes_work=True),
     response=TriedAnswer,
     summary="Send a prompt to an endpoint",
 )

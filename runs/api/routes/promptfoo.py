@@ -55,7 +55,7 @@ class PromptfooAnswer(BaseModel):
 
 @routes.post(
     "/promptfoo",
-    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE, takes_work=True),
     response={200: PromptfooAnswer, 201: PromptfooAnswer},
     summary="Import a promptfoo file",
 )

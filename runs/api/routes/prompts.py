@@ -89,7 +89,7 @@ PROMPTS = ApiList("prompts", PromptRow, "name")
 
 @routes.post(
     "/prompts",
-    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE, takes_work=True),
     response={201: PromptAnswer},
     summary="Save a prompt",
 )
@@ -124,7 +124,7 @@ def show_prompt(request: HttpRequest, name: PromptName) -> PromptAnswer:
 
 @routes.patch(
     "/prompts/{path:name}",
-    auth=needs(Scope.MANAGE, Permission.CONFIGURE),
+    auth=needs(Scope.MANAGE, Permission.CONFIGURE, takes_work=True),
     response=Applied,
     summary="Share a prompt",
 )

@@ -74,7 +74,7 @@ def list_runs(request: HttpRequest, query: Query[RunsQuery]) -> HttpResponse:
 
 @routes.post(
     "/runs",
-    auth=needs(Scope.RUN),
+    auth=needs(Scope.RUN, takes_work=True),
     response={202: Launched},
     summary="Start a run",
     openapi_extra={
@@ -107,7 +107,7 @@ def start_run(
 
 @routes.post(
     "/runs/estimate",
-    auth=needs(Scope.READ, Permission.LAUNCH),
+    auth=needs(Scope.READ, Permission.LAUNCH, takes_work=True),
     response=EstimateAnswer,
     summary="Estimate a run",
 )

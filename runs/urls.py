@@ -233,6 +233,7 @@ urlpatterns = [
     path("tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
     path("alerts/", alerts.alerts, name="alerts"),
     path("alerts/<int:webhook_id>/", alerts.alert, name="alert"),
+    path("alerts/<int:webhook_id>/confirm/", alerts.alert_confirm, name="alert_confirm"),
     path("alerts/<int:webhook_id>/remove/", alerts.alert_remove, name="alert_remove"),
     path("alerts/again/<int:delivery_id>/", alerts.delivery_again, name="delivery_again"),
     path("people/", people_page.people, name="people"),

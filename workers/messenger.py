@@ -5,11 +5,10 @@ import logging
 from smtplib import SMTPException
 from typing import NamedTuple
 
-from django.core.mail import EmailMessage, get_connection
 from django.db import DatabaseError
 
 from runs.outbound import check_webhook, webhook_route
-from runs.services.alert_messages import Parcel
+from runs.services.alert_messages import Parcel, send_mail
 from runs.services.webhooks import claim_deliveries, note_delivery
 from workers.database_thread import in_database
 from workers.engine.errors import CallError
@@ -70,15 +69,7 @@ class Messenger:
     async def _mail(self, parcel: Parcel) -> Sent:
         """The server's own words may hold what nobody else should read: only their kind is kept."""
         try:
-            await asyncio.to_thread(send_mail, parcel)
+            await asyncio.to_thread(send_mail, parcel.url, parcel.subject, parcel.body.decode())
         except (SMTPException, OSError) as error:
             return Sent(f"The mail server did not take it: {type(error).__name__}.")
         return Sent("")
-
-
-def send_mail(parcel: Parcel) -> None:
-    connection = get_connection(timeout=DEADLINE_SECONDS)
-    message = EmailMessage(
-        parcel.subject, parcel.body.decode(), to=[parcel.url], connection=connection
-    )
-    message.send()

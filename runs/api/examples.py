@@ -169,6 +169,7 @@ EXAMPLES: dict[str, Example] = {
         "/webhooks",
         body={"url": "https://ci.example/evalsite", "events": ["run.ended", "run.gate_failed"]},
     ),
+    "confirm_address": Example("POST", "/webhooks/1/confirm", body={"code": "12ab34cd"}),
     "list_all_webhooks": Example("GET", "/webhooks"),
     "list_all_deliveries": Example("GET", "/webhooks/1/deliveries"),
     "send_delivery_again": Example("POST", "/deliveries/1/again"),

@@ -39,6 +39,12 @@ class Webhook(models.Model):
         max_length=32, help_text="Its secret is made of this and the site's key, and not stored."
     )
     created = models.DateTimeField(auto_now_add=True)
+    confirmed = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Empty: a mail address whose code nobody has entered. Nothing is told to it.",
+    )
 
     class Meta:
         ordering: ClassVar[list[str]] = ["id"]

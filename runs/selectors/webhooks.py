@@ -27,11 +27,14 @@ class DeliveryRow(BaseModel):
 
 
 class WebhookRow(BaseModel):
+    """`confirmed` is null of a mail address whose code was not entered: nothing is told to it."""
+
     id: int
     url: str
     kind: str
     events: list[str]
     created: datetime
+    confirmed: datetime | None
     last_delivery: DeliveryRow | None
 
 
@@ -46,6 +49,7 @@ def list_webhooks(webhooks: QuerySet[Webhook]) -> list[WebhookRow]:
             kind=hook.kind,
             events=hook.events,
             created=hook.created,
+            confirmed=hook.confirmed,
             last_delivery=delivery_row(deliveries.get(hook.newest)),
         )
         for hook in found

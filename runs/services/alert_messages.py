@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import orjson
 from django.conf import settings
+from django.core.mail import EmailMessage, get_connection
 from django.utils.crypto import salted_hmac
 from django.utils.timezone import now
 
@@ -17,6 +18,8 @@ from runs.selectors.runs.run_summary import RunSummary, summarise
 
 JSON = {"Content-Type": "application/json", "User-Agent": "evalsite"}
 LONGEST_NAME = 120  # characters, as of a run
+CODE_LENGTH = 8  # of four billion, of which 120 a minute may be tried
+MAIL_SECONDS = 10.0  # in which a mail server answers
 
 
 class Parcel(NamedTuple):
@@ -97,6 +100,18 @@ def _escaped(text: str) -> str:
 def secret_of(webhook: Webhook) -> str:
     key = f"{webhook.owner_id}:{webhook.nonce}"
     return salted_hmac("runs.webhook", key, algorithm="sha256").hexdigest()
+
+
+def code_of(webhook: Webhook) -> str:
+    """What is sent to a mail address, to be entered by who reads it."""
+    key = f"{webhook.url}:{webhook.nonce}"
+    return salted_hmac("runs.webhook.code", key, algorithm="sha256").hexdigest()[:CODE_LENGTH]
+
+
+def send_mail(address: str, subject: str, text: str) -> None:
+    """SMTPException or OSError: the mail server did not take it."""
+    connection = get_connection(timeout=MAIL_SECONDS)
+    EmailMessage(subject, text, to=[address], connection=connection).send()
 
 
 def sign(secret: str, moment: str, body: bytes) -> str:

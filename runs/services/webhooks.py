@@ -7,15 +7,17 @@ is told that did not happen, and nothing is forgotten when a worker dies.
 import secrets
 from collections.abc import Collection
 from datetime import timedelta
+from smtplib import SMTPException
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import F
+from django.utils.crypto import constant_time_compare
 
 from evalsite.log_lines import write_out_controls
 from runs.models import (
@@ -28,8 +30,9 @@ from runs.models import (
     WebhookKind,
 )
 from runs.outbound import check_webhook
+from runs.rates import take_request
 from runs.selectors.clock import database_now
-from runs.services.alert_messages import Parcel, pack, secret_of
+from runs.services.alert_messages import Parcel, code_of, pack, secret_of, send_mail
 from runs.services.audit import Subject, record
 from workers.engine.errors import ConfigurationError, ForbiddenAddress, Problem
 
@@ -38,18 +41,22 @@ LONGEST_URL = 300  # characters, as in the table
 LONGEST_ANSWER = 500
 LONGEST_TOLD = 300
 NONCE_BYTES = 16
+CODES_PER_MINUTE = 3  # of one person: a mailbox of somebody else is not to be filled
 PAUSES = tuple(timedelta(seconds=s) for s in (30, 120, 600, 3600))  # between the five attempts
 CLAIMED_FOR = timedelta(seconds=60)  # longer than a delivery may take; then another worker tries
 QUIET = timedelta(minutes=10)  # a model that fails on and off is told of once in so long
 NO_MAIL = "This site sends no mail. Whoever runs it sets EVALSITE_MAIL_URL and EVALSITE_MAIL_FROM."
 
 
+OTHER_CODE = "This is not the code that was sent to the address. Look there, or send another one."
+
+
 class NewWebhook(NamedTuple):
     webhook: Webhook
     secret: str  # shown now and never again; empty where nothing is signed
+    problem: str = ""  # why no code was sent to a mail address
 
 
-@transaction.atomic
 def create_webhook(
     owner: AbstractBaseUser,
     url: str,
@@ -57,7 +64,13 @@ def create_webhook(
     events: Collection[str] = (AlertEvent.ENDED,),
 ) -> NewWebhook:
     """ConfigurationError says what is wrong with the address; then nothing was stored. The address
-    of a mail is given with or without mailto:."""
+    of a mail is given with or without mailto:; a code is sent to it, which is to be entered."""
+    made = _store(owner, url, kind, events)
+    return made if made.webhook.confirmed else made._replace(problem=send_code(made.webhook))
+
+
+@transaction.atomic
+def _store(owner: AbstractBaseUser, url: str, kind: str, events: Collection[str]) -> NewWebhook:
     if len(url) > LONGEST_URL - len(MAILTO):
         told = f"Give at most {LONGEST_URL - len(MAILTO)} characters."
         raise ConfigurationError([Problem("url", told)])
@@ -66,12 +79,15 @@ def create_webhook(
     if Webhook.objects.filter(owner_id=owner.pk).count() >= MOST_EACH:
         raise ConfigurationError([Problem("", f"You have {MOST_EACH} webhooks. Remove one.")])
     checked = _mail_address(url) if kind == WebhookKind.MAIL else _web_address(url)
+    own = owner.email if isinstance(owner, User) else ""  # an administrator or provider gave it
+    is_own = checked.lower() == f"{MAILTO}{own.lower()}"
     made = Webhook.objects.create(
         owner_id=owner.pk,
         url=checked,
         kind=kind,
         events=[event.value for event in AlertEvent if event in events],
         nonce=secrets.token_hex(NONCE_BYTES),
+        confirmed=None if kind == WebhookKind.MAIL and not is_own else database_now(),
     )
     record(AuditAction.WEBHOOK_ADDED, _named(made), actor=owner)
     return NewWebhook(made, secret_of(made) if kind == WebhookKind.JSON else "")
@@ -94,6 +110,32 @@ def _mail_address(given: str) -> str:
         told = "Give a mail address, as in ada@example.org."
         raise ConfigurationError([Problem("url", told)]) from None
     return f"{MAILTO}{address}"
+
+
+def send_code(webhook: Webhook) -> str:
+    """To a mail address: whoever enters it may read what is sent there. Returns why it could not
+    be sent; empty: it was."""
+    rate = take_request(f"code:{webhook.owner_id}", CODES_PER_MINUTE)
+    if rate.is_over:
+        return f"Only {CODES_PER_MINUTE} codes a minute are sent. Wait {rate.reset_seconds} s."
+    text = (
+        f"{webhook.owner} wants to be told here what happens to runs on {settings.ORIGINS[0]}.\n\n"
+        f"If that is you, enter this code on the page Alerts: {code_of(webhook)}\n\n"
+        "If not, do nothing: no more is sent to this address."
+    )
+    try:
+        send_mail(webhook.url.removeprefix(MAILTO), "[evalsite] Code for your alerts", text)
+    except (SMTPException, OSError) as error:
+        return f"The mail server did not take the code: {type(error).__name__}. Send it again."
+    return ""
+
+
+def confirm_webhook(webhook: Webhook, code: str) -> bool:
+    """False: it is another code. Alerts are told from now on."""
+    if not constant_time_compare(code.strip().lower(), code_of(webhook)):
+        return False
+    Webhook.objects.filter(pk=webhook.pk, confirmed=None).update(confirmed=database_now())
+    return True
 
 
 @transaction.atomic
@@ -126,7 +168,7 @@ def announce(run_id: int, event: AlertEvent, told: str = "") -> None:
             told=told[:LONGEST_TOLD],
             next_try=database_now(),
         )
-        for webhook in Webhook.objects.filter(owner_id=owner)
+        for webhook in Webhook.objects.filter(owner_id=owner).exclude(confirmed=None)
         if event in webhook.events
     )
 

@@ -8,11 +8,21 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs.access import get_delivery_for, get_webhook_for, webhooks_for
 from runs.forms.alerts import AlertForm
+from runs.forms.filters import read_text
 from runs.models import AlertEvent, WebhookKind
 from runs.permissions import requires
+from runs.rates import when_too_often
 from runs.roles import Permission
 from runs.selectors.webhooks import list_deliveries, list_webhooks
-from runs.services.webhooks import NewWebhook, create_webhook, delete_webhook, send_again
+from runs.services.webhooks import (
+    OTHER_CODE,
+    NewWebhook,
+    confirm_webhook,
+    create_webhook,
+    delete_webhook,
+    send_again,
+    send_code,
+)
 from runs.views.people import person
 from workers.engine.errors import ConfigurationError
 
@@ -56,6 +66,24 @@ def alert(request: HttpRequest, webhook_id: int) -> HttpResponse:
         "words": WORDS,
     }
     return render(request, "alerts/detail.html", context)
+
+
+@requires(Permission.LAUNCH)
+@when_too_often()
+@require_POST
+def alert_confirm(request: HttpRequest, webhook_id: int) -> HttpResponse:
+    """With the code that was sent to the address; without one it is sent again."""
+    found = get_webhook_for(request.user, webhook_id)
+    code = read_text(request.POST.get("code"))
+    if found.confirmed or (code and confirm_webhook(found, code)):
+        messages.success(request, "Confirmed: it is told from now on.")
+    elif code:
+        messages.error(request, OTHER_CODE)
+    elif problem := send_code(found):
+        messages.error(request, problem)
+    else:
+        messages.success(request, "The code was sent again.")
+    return redirect("alert", found.pk)
 
 
 @requires(Permission.LAUNCH)

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_safe
 from runs.access import get_run_for
 from runs.forms.filters import read_trial_filters
 from runs.kinds import kind_of
-from runs.kinds.base import NoFileError
+from runs.kinds.base import NoFileError, RunFile
 from runs.models import AuditAction
 from runs.permissions import requires
 from runs.roles import Permission, check_permission
@@ -40,7 +40,8 @@ def run_file(request: HttpRequest, run_id: int, file_name: str) -> HttpResponse:
     file = REPORT_FILES.get(file_name) or kind_of(run).files.get(file_name)
     if file is None:
         return nothing(f"Run {run.pk} is of kind {run.kind}: it has no {file_name}.")
-    check_permission(request.user, file.permission)
+    if isinstance(file, RunFile):
+        check_permission(request.user, file.permission)
     try:
         text = file.write(run)
     except NoFileError as error:

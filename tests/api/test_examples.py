@@ -10,9 +10,10 @@ import pytest
 from runs.api.api import api
 from runs.api.examples import EXAMPLES, as_curl, as_python
 from runs.api.openapi import operations_of
-from runs.models import Configuration, Dataset, Endpoint, Run, RunState, Webhook, WebhookDelivery
+from runs.models import Configuration, Dataset, Endpoint, Run, RunState, WebhookDelivery
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
+from runs.services.webhooks import create_webhook
 from tests.api.asking import Asker
 from tests.harness.factories import (
     add_record,
@@ -50,7 +51,7 @@ def environ(live_server):
     make_selection(ada, dataset)
     create_run(ada, evolution_on(dataset))
     save_configuration(ada, "sums", run_document(dataset))
-    hook = Webhook.objects.create(owner=ada, url="https://ci.example/")
+    hook = create_webhook(ada, "https://93.184.216.34/").webhook
     told = WebhookDelivery.objects.create(webhook=hook, run=run)
     assert (run.pk, make_benchmark().pk, hook.pk, told.pk) == (1, 1, 1, 1)
     return {**os.environ, "EVALSITE_URL": live_server.url, "EVALSITE_TOKEN": Asker(ada).text}

@@ -1,4 +1,4 @@
-"""What takes work is limited by the minute over REST as on pages, and counted together with them."""
+"""What takes work is limited by the minute over REST as on pages, and counted with them."""
 
 from tests.api.asking import Asker
 
@@ -13,7 +13,10 @@ WORKING = """
 def test_what_takes_work_is_limited_and_looking_is_not(ada, settings):
     settings.WORK_REQUESTS_PER_MINUTE = 0
     asker = Asker(ada)
-    answers = {route: asker.ask(*route.split()) for route in WORKING.strip().split(",")}
+    answers = {
+        (method, path): asker.ask(method, path)
+        for method, path in (route.split() for route in WORKING.strip().split(","))
+    }
     for route, answer in answers.items():
         assert answer.status_code == 429, route
         assert 1 <= int(answer["Retry-After"]) <= 60

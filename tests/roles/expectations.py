@@ -145,7 +145,8 @@ BY_RULE = {
     Rule(Role.RUNNER, Thing.DATASET, looks=True): "POST configuration_launch",
     Rule(Role.VIEWER, Thing.CACHED): "GET cache_entry",
     Rule(Role.RUNNER, Thing.TOKEN): """
-        POST alert_remove delivery_again /deliveries/{int:delivery_id}/again
+        POST alert_confirm alert_remove delivery_again /webhooks/{int:webhook_id}/confirm
+            /deliveries/{int:delivery_id}/again
         DELETE /webhooks/{int:webhook_id}
     """,
 }

@@ -9,9 +9,11 @@ import pytest
 from aiosmtpd.handlers import Message
 from aiosmtpd.smtp import SMTP
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.utils.timezone import now
 
-from runs.models import AlertEvent, EventLevel, Run, WebhookDelivery
+from runs.models import AlertEvent, EventLevel, Run, Webhook, WebhookDelivery
+from runs.services import alert_messages
 from runs.services.alert_messages import pack
 from runs.services.control.budgets import stop_for_budget
 from runs.services.control.pauses import hold_run, pause_run
@@ -149,6 +151,7 @@ class Mailbox(Message):
 @pytest.fixture
 async def mailbox(settings, monkeypatch):
     monkeypatch.setattr(messenger, "DEADLINE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(alert_messages, "MAIL_SECONDS", PATIENCE_SECONDS)
     box = Mailbox()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: SMTP(box, hostname="mail.example"), "127.0.0.1", 0)
@@ -162,9 +165,38 @@ async def mailbox(settings, monkeypatch):
     await server.wait_closed()
 
 
+async def confirm(person, webhook, mail):
+    code = mail.get_payload(decode=True).decode().partition("Alerts: ")[2].split()[0]
+    asker = await sync_to_async(Asker)(person)
+    path = f"/webhooks/{webhook.pk}/confirm"
+    assert (await sync_to_async(asker.post)(path, {"code": code})).json()["changed"]
+
+
+async def test_nothing_is_told_to_an_address_before_its_code_is_entered(alice, run, mailbox):
+    browser = await sync_to_async(client_of)(alice)
+
+    async def send(address, **form):
+        return (await sync_to_async(browser.post)(address, form, follow=True)).text
+
+    added = {"kind": "mail", "url": "bob@example.org", "events": ALL}
+    assert "A code was sent to bob@example.org" in await send("/alerts/", **added)
+    hook = await Webhook.objects.aget()
+    page = f"/alerts/{hook.pk}/confirm/"
+    assert "This is not the code" in await send(page, code="00000000")
+    for told in ("sent again", "sent again", "Only 3 codes a minute are sent"):
+        assert told in await send(page)
+    assert [mail["To"] for mail in mailbox.received] == ["bob@example.org"] * 3
+    await sync_to_async(cancel_run)(run, alice)
+    assert not await WebhookDelivery.objects.aexists()
+    assert "enter its code" in (await sync_to_async(browser.get)("/alerts/")).text
+    await confirm(alice, hook, mailbox.received[0])
+    assert "enter its code" not in (await sync_to_async(browser.get)("/alerts/")).text
+
+
 async def test_a_mail_arrives(alice, run, mailbox):
-    await sync_to_async(create_webhook)(alice, "alice@example.org", "mail", ALL)
+    made = await sync_to_async(create_webhook)(alice, "alice@example.org", "mail", ALL)
     await sync_to_async(Run.objects.update)(name="first\nBcc: bob@example.org")
+    await confirm(alice, made.webhook, mailbox.received.pop())
     await sync_to_async(cancel_run)(run, alice)
     stored = await deliver()
     (mail,) = mailbox.received
@@ -179,7 +211,10 @@ async def test_a_mail_arrives(alice, run, mailbox):
 
 
 async def test_a_mail_server_that_is_away_is_tried_again(alice, run, mailbox, settings):
+    await sync_to_async(User.objects.update)(email="alice@example.org")
+    await sync_to_async(alice.refresh_from_db)()
     await sync_to_async(create_webhook)(alice, "alice@example.org", "mail", ALL)
+    assert mailbox.received == []  # it is the address of her account: no code is asked for
     await sync_to_async(cancel_run)(run, alice)
     settings.EMAIL_HOST = "127.0.0.2"
     stored = await deliver()

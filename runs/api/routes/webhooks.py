@@ -10,12 +10,21 @@ from runs.access import get_delivery_for, get_webhook_for, webhooks_for
 from runs.api.bodies import address_of
 from runs.api.doors import caller, needs
 from runs.api.pages import answer, as_of
+from runs.api.problems import RequestProblem, refuse
 from runs.api.router import Routes
 from runs.api.routes.control import NOTHING, Applied, NoBody
 from runs.models import AlertEvent, Scope, WebhookKind
 from runs.roles import Permission
 from runs.selectors.webhooks import DeliveryRow, WebhookRow, list_deliveries, list_webhooks
-from runs.services.webhooks import LONGEST_URL, create_webhook, delete_webhook, send_again
+from runs.services.webhooks import (
+    LONGEST_URL,
+    OTHER_CODE,
+    confirm_webhook,
+    create_webhook,
+    delete_webhook,
+    send_again,
+    send_code,
+)
 from workers.engine.spec.configuration import Strict
 
 routes = Routes(tags=["Webhooks"])
@@ -43,11 +52,23 @@ class Deliveries(BaseModel):
 
 
 class WebhookMade(BaseModel):
-    """The secret is shown now and never again; of kind slack and mail there is none."""
+    """The secret is shown now and never again; of kind slack and mail there is none. `confirmed` is
+    null of a mail address until its code is entered; `problem` says why none was sent."""
 
     id: int
     url: str
     secret: str
+    confirmed: datetime | None
+    problem: str
+
+
+class CodeBody(Strict):
+    code: Annotated[
+        str, Field(max_length=40, description="As in the mail. Empty: send the mail again.")
+    ] = ""
+
+
+NO_CODE = CodeBody()
 
 
 class Webhooks(BaseModel):
@@ -68,8 +89,37 @@ def add_webhook(request: HttpRequest, body: WebhookBody) -> HttpResponse:
     five tries within an hour or two. `X-Evalsite-Signature: t=MOMENT,v1=HEX` is the HMAC-SHA-256,
     with the secret, of `MOMENT.BODY`. Private addresses are refused."""
     made = create_webhook(caller(request), body.url, body.kind, body.events)
-    shown = {"id": made.webhook.pk, "url": made.webhook.url, "secret": made.secret}
-    return answer(shown, 201, Location=address_of("webhooks", str(made.webhook.pk)))
+    hook = made.webhook
+    shown = WebhookMade(
+        id=hook.pk,
+        url=hook.url,
+        secret=made.secret,
+        confirmed=hook.confirmed,
+        problem=made.problem,
+    )
+    return answer(shown.model_dump(), 201, Location=address_of("webhooks", str(hook.pk)))
+
+
+@routes.post(
+    "/webhooks/{int:webhook_id}/confirm",
+    auth=needs(Scope.MANAGE, Permission.LAUNCH, takes_work=True),
+    response=Applied,
+    summary="Confirm a mail address",
+)
+def confirm_address(
+    request: HttpRequest, webhook_id: WebhookId, body: CodeBody = NO_CODE
+) -> Applied:
+    """By the code that was sent to it. Nothing is told to it before."""
+    found = get_webhook_for(caller(request), webhook_id)
+    if found.confirmed:
+        return Applied(changed=False)
+    if not body.code:
+        if problem := send_code(found):
+            raise RequestProblem(409, problem)
+        return Applied(changed=False)
+    if not confirm_webhook(found, body.code):
+        raise refuse("code", OTHER_CODE)
+    return Applied(changed=True)
 
 
 @routes.get("/webhooks", auth=needs(Scope.READ), response=Webhooks, summary="List webhooks")

@@ -16,6 +16,7 @@ from django.utils.timezone import now
 
 from runs.models import AuditEntry, Invitation, Scope, SignInFailure
 from runs.roles import Role, stored_role_of
+from runs.selectors.quotas import quota_of
 from runs.services.people import accounts, throttle
 from runs.services.people.invitations import invite, revoke_invitation
 from runs.services.people.roles import give_role, set_active
@@ -80,11 +81,15 @@ def test_the_link_makes_one_administrator_and_then_closes(client):
     user = User.objects.get()
     assert (user.is_staff, user.is_superuser, user.check_password(PASSWORD)) == (True,) * 3
     assert client.get(reverse("runs")).status_code == 200  # signed in
+    quotas = [quota_of(make_person(role.value, role=role)) for role in (Role.RUNNER, Role.AUTHOR)]
+    assert {(q.trials_per_run, q.active_runs, q.stored_megabytes) for q in quotas} == {
+        (200_000, 5, 2_000)
+    }
     assert not accounts.needs_setup()
     assert client.get(link).status_code == 404
     with pytest.raises(accounts.SetupClosedError, match="no longer valid"):
         accounts.create_admin(token, "eve", PASSWORD)
-    assert User.objects.count() == 1
+    assert User.objects.filter(is_staff=True).count() == 1
 
 
 def test_a_token_of_somebody_elses_making_is_refused_and_a_link_lives_for_seven_days():

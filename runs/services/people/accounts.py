@@ -16,11 +16,13 @@ from django.db import transaction
 from django.urls import reverse
 
 from evalsite.session_age import is_too_old
-from runs.models import AuditAction
+from runs.models import AuditAction, PersonQuota
+from runs.roles import Role
 from runs.services.audit import record
 
 SETUP_SALT = "runs.first-administrator"
 SETUP_LINK_LIFE = timedelta(days=7)
+FOR_NEWCOMERS = {"trials_per_run": 200_000, "active_runs": 5, "stored_megabytes": 2_000}
 
 
 class SetupClosedError(PermissionDenied):
@@ -61,6 +63,7 @@ def create_admin(token: str, username: str, password: str) -> User:
     _validate(user, password)
     user.set_password(password)
     user.save()
+    _bound_newcomers()
     record(AuditAction.PERSON_ADDED, user, "the first administrator, by the set-up link")
     return user
 
@@ -81,6 +84,12 @@ def person_of_session(session_key: str | None) -> AbstractBaseUser | None:
         return None
     user = get_user(SessionOnly(store))  # type: ignore[arg-type]  # it only reads the session
     return user if isinstance(user, AbstractBaseUser) and user.is_active else None
+
+
+def _bound_newcomers() -> None:
+    """On a new site those who are let in have limits until the administrator says others."""
+    for role in (Role.RUNNER, Role.AUTHOR):
+        PersonQuota.objects.get_or_create(role=role.value, defaults=FOR_NEWCOMERS)
 
 
 def _wait_for_other_setups() -> None:

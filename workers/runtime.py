@@ -59,6 +59,7 @@ logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 15.0  # at a stop, calls that are paid for may take this long to end
 EXIT_BROKEN = 70  # as sysexits.h names an internal error
+LATE_LEASES = 2  # after so many, a sweep that is always late no longer waits for others' renewals
 SWITCH_SECONDS = 0.001  # the loop waits so long for the database's thread; Python's 5 ms add up
 STORE_SECONDS = 8.0  # and storing them so long, if the database is away; then leases expire
 
@@ -213,19 +214,23 @@ class Runtime:
         task.add_done_callback(self._notes.discard)
 
     async def _sweep(self) -> None:
-        trouble, asked = -LEASE.total_seconds(), time.monotonic()
+        """Who could not renew a lease while the database was away, or this machine stood still,
+        gets the time to do so. A machine that is late all the time is slow, and sweeps."""
+        lease = LEASE.total_seconds()
+        trouble, due, late_since = -lease, time.monotonic(), None
         while True:
-            # Who could not renew a lease while the database was away, or this machine stood still,
-            # gets the time to do so.
             try:
                 await in_database(ask_database)
                 answered = time.monotonic()
-                trouble = answered if answered - asked > SWEEP_SECONDS else trouble
-                is_calm = answered - trouble > LEASE.total_seconds()
+                is_late = answered - due > SWEEP_SECONDS
+                late_since = (late_since or answered) if is_late else None
+                if late_since is not None and answered - late_since <= LATE_LEASES * lease:
+                    trouble = answered
+                is_calm = answered - trouble > lease
                 await in_database(partial(sweep, may_reclaim=is_calm))
             except DatabaseError:
-                trouble = time.monotonic()
-            asked = time.monotonic() + SWEEP_SECONDS  # when the next one is due
+                trouble, late_since = time.monotonic(), None
+            due = time.monotonic() + SWEEP_SECONDS
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def close(self) -> None:

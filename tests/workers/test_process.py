@@ -94,15 +94,28 @@ class Machine:
             self.may_reclaim.append(work.keywords["may_reclaim"])
 
 
-async def test_leases_are_left_alone_for_the_time_of_a_lease(monkeypatch):
-    calm = [SWEEP_SECONDS] * 5
-    machine = Machine([SWEEP_SECONDS, FROZEN_SECONDS, *calm])
+LATE = 2.5 * SWEEP_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("sleeps", "reclaims"),
+    [
+        pytest.param(
+            [SWEEP_SECONDS, FROZEN_SECONDS, *[SWEEP_SECONDS] * 5],
+            [True, True, *[False] * 5, True],
+            id="frozen once",
+        ),
+        pytest.param([LATE] * 9, [True, *[False] * 5, *[True] * 4], id="late all the time"),
+    ],
+)
+async def test_leases_are_left_alone_for_the_time_of_a_lease(monkeypatch, sleeps, reclaims):
+    machine = Machine([*sleeps])
     monkeypatch.setattr(runtime, "time", machine)
     monkeypatch.setattr(runtime, "asyncio", SimpleNamespace(sleep=machine.sleep))
     monkeypatch.setattr(runtime, "in_database", machine.in_database)
     with pytest.raises(Ended):
         await runtime.Runtime._sweep(None)  # type: ignore[arg-type]
-    assert machine.may_reclaim == [True, True, *[False] * 5, True]
+    assert machine.may_reclaim == reclaims
 
 
 class Slow:

@@ -211,6 +211,15 @@ async def test_whatever_a_plug_in_does_its_trial_fails_and_keeps_its_answer(
     assert fine == ("odd", 1.0, True, "fine", "", "", ())
 
 
+@pytest.mark.late
+@pytest.mark.usefixtures("installed")
+async def test_what_was_paid_is_judged_after_the_budget_is_used_up(simulator, plain, cases):
+    """However long that takes: the scorer hangs until it is ended."""
+    document = {**plain, "scorers": [f"{PACKAGE}.Hangs"], "budget": {"calls": 1}}
+    (score,) = await run_document(document, cases[:3], simulator.url)
+    assert (score.error, bool(score.answer)) == ("scorer_error", True)
+
+
 @pytest.mark.late  # and so does this one: one hangs
 @pytest.mark.usefixtures("installed")
 async def test_a_plug_in_that_asks_is_not_on_the_loop_either(simulator, plain, cases):

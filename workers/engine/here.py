@@ -175,7 +175,7 @@ class Drive:
         self._session = Session(configuration.begin(len(cases)))
         self._candidates: dict[str, Candidate] = {}
         self._take_in(self._session.candidates)
-        self._flying: dict[asyncio.Task[list[Score]], str] = {}  # with a chunk's first candidate
+        self._flying: dict[asyncio.Task[list[Score]], Slice] = {}
         self.scores: list[Score] = []
 
     async def run(self, on_stop: OnStop) -> None:
@@ -208,7 +208,8 @@ class Drive:
         return None if self._session.is_finished else self._watch.stop()
 
     def _plan(self) -> None:
-        configuration, first_ones = self._configuration, set(self._flying.values())
+        configuration = self._configuration
+        first_ones = {work.trials[0].candidate for work in self._flying.values()}
         room = Room(
             max(1, CHUNKS_AHEAD - len(self._flying)),
             chunk_size(self._slots),
@@ -221,7 +222,7 @@ class Drive:
             self._take_in(born)
         for chunk in chunks:
             work = Slice(chunk, self._candidates, self._cases)
-            self._flying[asyncio.create_task(self._execute(work))] = chunk[0].candidate
+            self._flying[asyncio.create_task(self._execute(work))] = work
 
     def _take_in(self, candidates: Iterable[Candidate]) -> None:
         for candidate in candidates:
@@ -244,9 +245,14 @@ class Drive:
         return found
 
     async def _stop(self) -> None:
+        """What was paid for is judged, unless a judge would have to be paid, too."""
         await self._watch.drain()
         if self._flying:
             await asyncio.wait(self._flying, timeout=LAST_SCORES_SECONDS)
+        if any(scorer.models for scorer in self._configuration.scorers):
+            return
+        while any(work.unjudged for work in self._flying.values()):
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def close(self) -> None:
         """Also when it was cancelled, or a chunk failed: nothing flies on after it."""

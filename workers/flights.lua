@@ -7,6 +7,7 @@
 -- flights that go on and of claims; and per ending
 --   x          failed: free for the next      d  answer is kept in the cache
 --   f          free, unless others wait       r<reply> or s<reply>  the answer itself, kept long or short
+--   k          has landed, and is still not in the cache: its mark stays
 -- Returns which endings others wait for (their answer is wanted), one letter per claim
 --   m mine, w wait, d look into the cache, r here is a reply
 -- and the replies. Letters in one text: a client reads it many times faster than a list.
@@ -27,7 +28,13 @@ for i = 1, endings do
   local key, how = keys[i], hows[i]
   local state = redis.call('GET', key)
   local kind = string.sub(how, 1, 1)
-  if kind == 'r' or kind == 's' then
+  if kind == 'k' then
+    if not state then
+      redis.call('SET', key, 'd', 'PX', kept)
+    elseif state == 'd' or string.sub(state, 1, 1) == 'r' then
+      redis.call('PEXPIRE', key, kept)
+    end
+  elseif kind == 'r' or kind == 's' then
     if not state or state == 'd' or state == flown or state == awaited then
       redis.call('SET', key, 'r' .. string.sub(how, 2), 'PX', kind == 'r' and kept or handed)
     end

@@ -50,6 +50,7 @@ class Recorder:
         self._waiting: dict[int, Results] = {}
         self._replies: dict[int, list[tuple[str, Request, Reply]]] = {}
         self._kept = 0  # answers not yet stored
+        self.unstored: set[str] = set()  # and under which keys
         self._wake = asyncio.Event()
         self._count = 0
         self._has_room = asyncio.Event()
@@ -83,6 +84,7 @@ class Recorder:
 
     def keep(self, run_id: int, key: str, request: Request, reply: Reply) -> None:
         self._replies.setdefault(run_id, []).append((key, request, reply))
+        self.unstored.add(key)
         self._kept += 1
         if time.monotonic() - self._stored >= KEEP_SECONDS and self._kept >= self._flying():
             # Or a crash would cost more answers than are in flight.
@@ -188,6 +190,7 @@ class Recorder:
             except DatabaseError:
                 self._replies[run_id] = replies + self._replies.get(run_id, [])
                 raise
+            self.unstored.difference_update([key for key, _, _ in replies])
 
     async def _write_run(self, run_id: int) -> None:
         self._decisive.discard(run_id)

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 EXCHANGE = Path(__file__).with_name("flights.lua").read_text()
 LOCK_SECONDS = 10.0  # a dead process's flights are free again after this long
 RENEWALS_PER_LOCK = 3.3
-KEPT_SECONDS = 10.0  # an answer is in the database long before that
+KEPT_SECONDS = 10.0  # mostly an answer is in the database long before that; else it is prolonged
 HANDED_SECONDS = 3.0  # how long who refreshes may still join an answer that has just arrived
 LINGER_SECONDS = 0.2  # endings wait for each other, or for a claim, to travel together
 EARLY_SECONDS = 0.002  # an event loop's timer may ring this much before its time
@@ -47,6 +47,7 @@ READ_SECONDS = 30.0  # a look into the database may take this long
 MOST_CLAIMS = 1000  # in one exchange: Redis does nothing else meanwhile
 
 ReadCache = Callable[[Sequence[str]], Awaitable[Mapping[str, Reply]]]
+Unstored = Callable[[], Collection[str]]
 
 
 class RedisFlights(SingleFlight):
@@ -58,8 +59,12 @@ class RedisFlights(SingleFlight):
         holder: str,
         read_cache: ReadCache,
         lock_seconds: float = LOCK_SECONDS,
+        unstored: Unstored = tuple,
     ) -> None:
+        """`unstored` are the keys of answers of this process that are not in the cache yet."""
         super().__init__()
+        self._unstored = unstored
+        self._landed: dict[str, str] = {}  # the keys of flights that may be among them, by name
         self._script = client.register_script(EXCHANGE)
         self._read_cache = read_cache
         self._renew_seconds = lock_seconds / RENEWALS_PER_LOCK
@@ -100,6 +105,8 @@ class RedisFlights(SingleFlight):
             self._end(name, Ending("x"))
             raise
         self._end(name, ending_of(reply, is_scoped))
+        if not is_scoped:
+            self._landed[name] = key
         return Landing(reply, is_joined=False)
 
     async def _claim(self, name: str, key: str, is_scoped: bool) -> Reply | None:
@@ -144,7 +151,7 @@ class RedisFlights(SingleFlight):
         moments = [claim.due for claim in self._claims.values() if not claim.future.done()]
         if self._endings:
             moments.append(self._exchanged + LINGER_SECONDS)
-        if self._flying:
+        if self._flying or self._landed:
             moments.append(self._renewed + self._renew_seconds)
         return [min(moments)] if moments else []
 
@@ -193,13 +200,20 @@ class RedisFlights(SingleFlight):
             is_due = claim.due <= now and not claim.future.done()
             if is_due and len(outbox.claims) < MOST_CLAIMS:
                 outbox.claims[name] = claim
-        if self._flying and now >= self._renewed + self._renew_seconds:
+        if (self._flying or self._landed) and now >= self._renewed + self._renew_seconds:
             self._renewed = now
             outbox.renewals = list(self._flying)
+            self._prolong_landed()
         is_time = now >= self._exchanged + LINGER_SECONDS
         if self._endings and (is_time or not outbox.is_empty):
             outbox.endings, self._endings = self._endings, {}
         return outbox
+
+    def _prolong_landed(self) -> None:
+        """While the database is away or slow, nobody pays again for what has arrived."""
+        unstored = self._unstored()
+        self._landed = {name: key for name, key in self._landed.items() if key in unstored}
+        self._endings = {**dict.fromkeys(self._landed, Ending("k")), **self._endings}
 
     async def _send(self, outbox: Outbox) -> Answer:
         answer: Any = await self._script(args=[*self._arguments, *outbox.arguments()])

@@ -74,7 +74,7 @@ class Runtime:
             self.name, self._note_change, self._stop_refused, self._note_queueing
         )
         self._clients = Clients()
-        self._flights = build_flights(self.name, read_cache)
+        self._flights = build_flights(self.name, read_cache, lambda: self._recorder.unstored)
         throttle = self._parts.throttle
         self._chunks = HeldChunks()
         self._recorder = Recorder(

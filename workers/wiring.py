@@ -32,7 +32,7 @@ from workers.engine.targets import TargetParts
 from workers.engine.targets.slots import Slots, WorkQuotas
 from workers.engine.throttling.permits import LocalPermits
 from workers.engine.throttling.throttle import OnChange, OnQueueing, OnRefusals, Throttle
-from workers.redis_flights import ReadCache, RedisFlights
+from workers.redis_flights import ReadCache, RedisFlights, Unstored
 from workers.redis_permits import RedisPermits
 from workers.redis_retry_budgets import RedisRetryBudgets
 
@@ -51,9 +51,9 @@ def open_redis() -> "redis.asyncio.Redis":
     )
 
 
-def build_flights(name: str, read_cache: ReadCache) -> RedisFlights:
+def build_flights(name: str, read_cache: ReadCache, unstored: Unstored) -> RedisFlights:
     """Joins equal calls of all workers."""
-    return RedisFlights(open_redis(), name, read_cache, settings.FLIGHT_SECONDS)
+    return RedisFlights(open_redis(), name, read_cache, settings.FLIGHT_SECONDS, unstored)
 
 
 def build_call_parts(

@@ -49,12 +49,12 @@ class CountingCache(MemoryCache):
 
 
 @asynccontextmanager
-async def workers(url, number, cache=None, lock_seconds=PATIENCE_SECONDS):
+async def workers(url, number, cache=None, lock_seconds=PATIENCE_SECONDS, unstored=tuple):
     """As many flights as there would be worker processes, each with a connection of its own."""
     cache = cache or MemoryCache()
     clients = [redis.asyncio.Redis.from_url(url) for _ in range(number)]
     flights = [
-        RedisFlights(client, f"worker{place}", cache.get_many, lock_seconds)
+        RedisFlights(client, f"worker{place}", cache.get_many, lock_seconds, unstored)
         for place, client in enumerate(clients)
     ]
     yield flights
@@ -128,6 +128,38 @@ async def test_calls_that_begin_while_others_are_answered_are_made_once(url):
         await until_some_flight_is(url, "w", len(keys))
         provider.may_answer.set()
     assert provider.calls == len(keys)
+
+
+async def test_what_has_landed_stays_marked_until_it_is_stored(url):
+    """The database is away: nobody else may pay for the answer after KEPT_SECONDS."""
+    quick, slow, unstored = Provider(is_quick=True), Provider(), {KEY}
+    short = 1000 * PATIENCE_SECONDS // 2
+    async with (
+        workers(url, 1, lock_seconds=0.5, unstored=lambda: unstored) as (flights,),
+        redis.asyncio.Redis.from_url(url) as client,
+    ):
+
+        async def until_prolonged(key):
+            await client.pexpire(f"flight:{key}", int(short))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    if not short >= await client.pttl(f"flight:{key}") > 500:
+                        return
+                    await asyncio.sleep(0.005)  # Redis tells nobody: ask again
+
+        await flights.fly(KEY, quick.call)
+        await until_some_flight_is(url, "d")
+        await until_prolonged(KEY)
+        unstored.clear()  # it is stored; what flies is still renewed, and to the short lock
+        flying = asyncio.create_task(flights.fly("f" * 64, slow.call))
+        await slow.is_called.wait()
+        for _ in range(2):
+            await until_prolonged("f" * 64)
+            await client.pexpire(f"flight:{KEY}", int(short))
+        await until_prolonged("f" * 64)
+        assert await client.pttl(f"flight:{KEY}") <= short
+        slow.may_answer.set()
+        await flying
 
 
 async def test_when_the_one_that_flies_fails_another_flies(url):

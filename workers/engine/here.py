@@ -252,7 +252,7 @@ class Drive:
         if any(scorer.models for scorer in self._configuration.scorers):
             return
         while any(work.unjudged for work in self._flying.values()):
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.wait(self._flying, timeout=LOOK_SECONDS)
 
     async def close(self) -> None:
         """Also when it was cancelled, or a chunk failed: nothing flies on after it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +38,7 @@ class Part:
     env: Mapping[str, str]
     is_ready: Callable[[], bool] | None = None  # asked in a thread, until it says yes
     grace_seconds: float = 5.0  # between SIGTERM and SIGKILL
-    ready_within_seconds: float = 60.0
+    slow_after_seconds: float = 60.0
 
 
 def say_on_stdout(name: str, line: str) -> None:
@@ -59,13 +60,18 @@ class RunningPart:
         self._task = asyncio.create_task(self._keep_running())
 
     async def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + self.part.ready_within_seconds
+        """However long it takes: only one that ends again and again is given up."""
+        slow_from = time.monotonic() + self.part.slow_after_seconds
         while not await self._is_ready():
-            if self._deaths >= TRIES_AT_START or time.monotonic() > deadline:
+            if self._deaths >= TRIES_AT_START:
                 raise PartFailed(
-                    f"{self.part.name} did not get ready (ended {self._deaths} times in"
-                    f" {self.part.ready_within_seconds:.0f} s at most). Its own lines are above."
+                    f"{self.part.name} did not get ready (ended {self._deaths} times)."
+                    " Its own lines are above."
                 )
+            if time.monotonic() > slow_from:
+                told = f"not ready after {self.part.slow_after_seconds:g} s; still waiting for it"
+                self._say(self.part.name, told)
+                slow_from = math.inf
             await asyncio.sleep(POLL_SECONDS)
 
     async def stop(self) -> None:

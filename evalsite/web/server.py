@@ -10,7 +10,10 @@ from typing import Any
 import daphne.server
 from daphne import http_protocol
 from daphne.cli import CommandLineInterface
+from daphne.server import reactor
+from django.conf import settings
 
+from evalsite.watchdog import beat
 from evalsite.web.requests import LimitedRequest
 from evalsite.web.sockets import LimitedSocket
 
@@ -27,6 +30,14 @@ class Server(daphne.server.Server):  # type: ignore[misc]  # daphne has no types
         # Daphne names its classes inside its own functions and offers no other place for ours.
         http_protocol.WebRequest = LimitedRequest
         daphne.server.WebSocketFactory.protocol = LimitedSocket
+
+    def run(self) -> None:
+        reactor.callWhenRunning(self._watch)
+        super().run()
+
+    def _watch(self) -> None:
+        """What never gives the interpreter back would end all pages and sockets for good."""
+        self._beating = asyncio.ensure_future(beat(settings.HANG_SECONDS))
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         if isinstance(protocol, LimitedRequest):

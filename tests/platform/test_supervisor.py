@@ -157,6 +157,15 @@ def test_a_part_that_never_gets_ready_stops_the_start_and_the_others(supervise, 
         assert not is_running(pid)
 
 
+async def test_a_part_that_is_slow_to_get_ready_is_waited_for():
+    said: list[str] = []
+    argv = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
+    slow = Part("slow", 0, argv, {}, lambda: bool(said), slow_after_seconds=0.01)
+    supervisor = Supervisor([slow], lambda _, line: said.append(line))
+    await supervisor.run(when_ready=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert said[0] == "not ready after 0.01 s; still waiting for it"
+
+
 async def test_a_program_that_is_not_there_is_named():
     said: list[str] = []
     ghost = Part("ghost", 0, ["/nowhere/ghost"], {})

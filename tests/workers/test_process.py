@@ -13,6 +13,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 from django.utils.timezone import now
 
+from evalsite.watchdog import beat
 from runs.models import DueTime, RunGate
 from runs.services.chunks.leases import LEASE, SWEEP_SECONDS
 from runs.services.configurations import save_configuration
@@ -26,7 +27,6 @@ from workers.database_thread import in_database
 from workers.engine.records import Reply
 from workers.runtime import EXIT_BROKEN, die_with, is_caused_by
 from workers.timekeeper import Timekeeper
-from workers.watchdog import beat
 
 
 async def break_a_task():
@@ -204,11 +204,21 @@ def stand_still_under_watch():
     asyncio.run(work())
 
 
-def test_a_worker_whose_loop_stands_still_is_ended_whatever_holds_it(capfd):
-    worker = multiprocessing.get_context("fork").Process(target=stand_still_under_watch)
-    worker.start()
-    worker.join(PATIENCE_SECONDS)
-    assert worker.exitcode == 1
+def serve_and_stand_still():
+    """The web server, with the reactor that it installs."""
+    from evalsite.web.server import Server, reactor
+
+    reactor.callLater(0.1, ctypes.PyDLL(None).sleep, 3600)
+    Server(None, endpoints=["tcp:0:interface=127.0.0.1"], signal_handlers=False).run()
+
+
+@pytest.mark.parametrize("stand_still", [stand_still_under_watch, serve_and_stand_still])
+def test_a_process_whose_loop_stands_still_is_ended_whatever_holds_it(stand_still, capfd, settings):
+    settings.HANG_SECONDS = 0.5
+    process = multiprocessing.get_context("fork").Process(target=stand_still)
+    process.start()
+    process.join(PATIENCE_SECONDS)
+    assert process.exitcode == 1
     assert "Timeout (0:00:00.500000)!" in capfd.readouterr().err  # and where it stood
 
 

@@ -15,8 +15,8 @@ from django.core.management.base import BaseCommand
 from dramatiq import Worker
 from dramatiq.asyncio import get_event_loop_thread
 
+from evalsite.watchdog import beat
 from workers.engine.lanes.child_program import limit_memory
-from workers.watchdog import beat
 
 POLL_MILLISECONDS = 200  # how long an idle worker may take to see a message
 STOP_MILLISECONDS = 25_000

@@ -206,7 +206,9 @@ def stand_still_under_watch():
 
 def serve_and_stand_still():
     """The web server, with the reactor that it installs."""
-    from evalsite.web.server import Server, reactor
+    from daphne.server import reactor
+
+    from evalsite.web.server import Server
 
     reactor.callLater(0.1, ctypes.PyDLL(None).sleep, 3600)
     Server(None, endpoints=["tcp:0:interface=127.0.0.1"], signal_handlers=False).run()

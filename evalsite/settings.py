@@ -39,7 +39,7 @@ HANG_SECONDS = ENVIRONMENT.hang_seconds
 API_REQUESTS_PER_MINUTE = ENVIRONMENT.api_requests_per_minute
 # Of one person, to pages that compute their answer: each may take half a second of a process that
 # others wait for. The new-run form asks for an estimate after every pause in typing.
-WORK_REQUESTS_PER_MINUTE = 120
+WORK_REQUESTS_PER_MINUTE = max(1, API_REQUESTS_PER_MINUTE // 10)
 ALLOWED_PRIVATE_ENDPOINTS = ENVIRONMENT.allowed_private_endpoints
 PRIVATE_ENDPOINTS = ENVIRONMENT.private_endpoints
 HTTPS_PROXY = ENVIRONMENT.https_proxy

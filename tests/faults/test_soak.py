@@ -4,9 +4,12 @@ import json
 import signal
 import time
 from collections import Counter
+from contextlib import suppress
+from http.client import HTTPException
 
 import pytest
 
+from scripts.poisons import poisons
 from tests.faults.audience import Audience
 from tests.faults.stage import Load, TooLate
 
@@ -17,7 +20,7 @@ RUN_SECONDS = 300.0  # in which a run must end, whatever is done to it
 
 @pytest.mark.row(
     "47",
-    "rows 1, 4, 9, 13, 20, 21 and 38, drawn by the seed",
+    "rows 1, 4, 9, 13, 20, 21, 38 and poisons, drawn by the seed",
     "nothing is missing, doubled or different, and every open page knows it",
     on="postgres",
 )
@@ -106,7 +109,15 @@ def kill_web(stage):
     stage.site.start_again(stage.site.web)
 
 
+def send_poison(stage):
+    """What is looked at, not run: its calls would be counted with those of the run."""
+    poison = stage.random.choice([one for one in poisons() if one.route == "/runs/estimate"])
+    with suppress(OSError, HTTPException):  # the web server may be away just now
+        stage.site.visitor.post(poison.route, poison.body)
+
+
 HARMS = {
+    "0 poison": send_poison,
     "1 kill worker": kill_worker,
     "4 freeze worker": freeze_worker,
     "9 restart Redis": restart_redis,

@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_rate_limit(settings):
-    settings.API_REQUESTS_PER_MINUTE = 100_000
+    settings.API_REQUESTS_PER_MINUTE = settings.WORK_REQUESTS_PER_MINUTE = 100_000

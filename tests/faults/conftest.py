@@ -183,6 +183,7 @@ def read_results(path):
 
 def keep_result(path, result):
     """Replace what was known of the row. Several may do so at once."""
+    (BASE_DIR / ".cache").mkdir(exist_ok=True)
     with (BASE_DIR / ".cache" / "faults.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = read_results(path)

@@ -77,6 +77,8 @@ def poisoned(site: OwnSite, poison: Poison) -> Iterator[None]:
 
 def body_of(poison: Poison) -> tuple[bytes, str]:
     """With its type."""
+    if poison.yaml:
+        return poison.yaml.encode(), "application/yaml"
     if not poison.file:
         return json.dumps(poison.body).encode(), "application/json"
     parts = {'"name"': "poison", f'"file"; filename="{poison.file}"': poison.body["file"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 Json = dict[str, Any]
@@ -17,6 +18,7 @@ class Poison(NamedTuple):
     answer: str = ""  # of the model, where the poison is judged
     method: str = "POST"
     file: str = ""  # uploaded under this name: `body` has its text
+    yaml: str = ""  # sent instead of `body`
 
 
 def evaluation(**changes: Any) -> Json:
@@ -135,6 +137,20 @@ LINES = {
     "a large number": '{"a": ' + "9" * 100_000 + "}",
     "no end": '{"a": "' + "x" * 1_000_000,
 }
+YAMLS = {
+    "a billion laughs": "a: &a [x, x]\n"
+    + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise("abcdefghijklmnopqrstuvwxyz")),
+    "a list that holds itself": "name: &a [*a]",
+    "deep lists": "name: " + "[" * 20_000 + "]" * 20_000,
+    "deep mappings": "".join(f"{' ' * n}a:\n" for n in range(1_000)),
+    "an object of Python": "name: !!python/object/apply:os.system [true]",
+    "a number in base 60": "name: " + ":".join(["59"] * 20_000),
+    "a long number": "name: " + "9" * 100_000,
+    "merges of merges": "a: &a {k: v}\n"
+    + "".join(f"b{n}: &b{n} {{<<: [*a, *a], k{n}: v}}\n" for n in range(2_000)),
+    "50,000 documents": "---\n" * 50_000,
+    "an anchor for each of 50,000": "".join(f"- &a{n} x\n" for n in range(50_000)),
+}
 JUDGED = {
     "a schema that doubles with depth": (
         {"json_schema": {"schema": {"properties": {"a": {"allOf": [{"$ref": "#"}] * 2}}}}},
@@ -150,6 +166,16 @@ JUDGED = {
 
 
 def poisons() -> Iterator[Poison]:
+    yield from in_documents()
+    yield from in_files()
+    for name, (scorer, answer) in JUDGED.items():
+        expected = json.dumps({"name": "f", "arguments": doubling(30)})
+        rows = [{"question": f"{n} + 1", "expected": expected} for n in range(4)]
+        document = evaluation(dataset={"rows": rows}, scorers=[scorer])
+        yield Poison(f"judged: {name}", "/runs", {"configuration": document}, answer)
+
+
+def in_documents() -> Iterator[Poison]:
     for name, schema in SCHEMAS.items():
         yield from asked(f"schema: {name}", scorers=[{"json_schema": {"schema": schema}}])
         tool = {"name": "f", "parameters": {"type": "object", **schema}}
@@ -167,11 +193,11 @@ def poisons() -> Iterator[Poison]:
     for cron in CRONS:
         body = {"cron": cron, "time_zone": "UTC"}
         yield Poison(f"cron: {cron[:20]}", "/configuration-schedules/sums", body, method="PUT")
+
+
+def in_files() -> Iterator[Poison]:
+    for name, text in YAMLS.items():
+        yield Poison(f"yaml: {name}", "/configurations", {}, yaml=text)
     for ending, files in (("csv", CSVS), ("jsonl", LINES)):
         for name, text in files.items():
             yield Poison(f"rows: {name}", "/datasets", {"file": text}, file=f"poison.{ending}")
-    for name, (scorer, answer) in JUDGED.items():
-        expected = json.dumps({"name": "f", "arguments": doubling(30)})
-        rows = [{"question": f"{n} + 1", "expected": expected} for n in range(4)]
-        document = evaluation(dataset={"rows": rows}, scorers=[scorer])
-        yield Poison(f"judged: {name}", "/runs", {"configuration": document}, answer)

@@ -24,13 +24,14 @@ from workers.engine.throttling.permits import PRIORITY_WEIGHTS
 
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)  # a dead worker is noticed after this long
 RENEW_SECONDS = SWEEP_SECONDS = settings.LEASE_SECONDS / 4  # a lease survives two lost renewals
+MOST_SHARED = 500  # candidates; 10,000 of several runs would fill the memory of a worker
 SUSPICIOUS_DEATHS = 2  # one worker may die of anything; two are a hint at what they worked on
 
 
 @dataclass(frozen=True)
 class RunParts:
-    """What chunks of a run share. Candidates are all of the run's; where new ones are born while
-    it runs, those of one chunk."""
+    """What chunks of a run share. Candidates are all of the run's; where there are many, or new
+    ones are born while it runs, those of one chunk."""
 
     run_id: int
     configuration: Configuration
@@ -138,7 +139,7 @@ def next_chunk(chunk_id: int, paused: set[str]) -> Chunk | None:
 
 def read_lease(chunk: Chunk) -> Lease:
     parts = load_parts(chunk.run_id)
-    if parts.configuration.grows:
+    if not parts.candidates:
         positions = {trial[1] for trial in chunk.trials}
         born = Candidate.objects.filter(run_id=chunk.run_id, position__in=positions)
         parts = parts.with_candidates(born)
@@ -183,7 +184,9 @@ def load_parts(run_id: int) -> RunParts:
     configuration = read_configuration(run.document)
     slots = slots_at_launch(run, configuration)
     parts = RunParts(run.pk, configuration, run.dataset_id, positions_of(run), slots)
-    return parts if configuration.grows else parts.with_candidates(run.candidates.all())
+    if configuration.grows or run.candidates.count() > MOST_SHARED:
+        return parts
+    return parts.with_candidates(run.candidates.all())
 
 
 def renew_leases(tokens: dict[int, int]) -> None:

@@ -105,7 +105,10 @@ class Runtime:
             task.add_done_callback(die_with)
 
     async def advance(self, run_id: int) -> None:
-        await in_database(advance_run, run_id)
+        try:
+            await in_database(advance_run, run_id)
+        except MemoryError as error:
+            die(error)
 
     async def execute(self, chunk_id: int) -> None:
         """Lease a chunk, run it, write what came of it."""

@@ -210,6 +210,22 @@ class Raising(BruteForce):
         raise ZeroDivisionError("no arms are left")
 
 
+class Starved(BruteForce):
+    __module__ = "workers.engine.strategies"  # as one of ours
+
+    def next_pulls(self):
+        raise MemoryError
+
+
+def test_a_worker_without_memory_fails_no_run(alice, selection, monkeypatch):
+    monkeypatch.setitem(SELECTIONS.ours, "starved", Starved)
+    run = create_run(alice, {**selection, "strategy": "starved"})
+    with pytest.raises(MemoryError):
+        advance_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.reason) == (RunState.QUEUED, "Waiting for a worker.")
+
+
 def test_a_strategy_that_raises_fails_its_own_run_and_not_the_worker(alice, selection, monkeypatch):
     monkeypatch.setitem(SELECTIONS.ours, "raising", Raising)
     run = create_run(alice, {**selection, "strategy": "raising"})

@@ -66,12 +66,14 @@ class Overtime:
 
     @contextmanager
     def limit(self, what: str, seconds: float) -> Iterator[None]:
-        """Raise Overdue in this thread if the block takes longer."""
+        """Raise Overdue in this thread if the block takes longer, or too much memory."""
         piece = self.open(what, seconds)
         try:
             yield
         except Overdue:
             raise Overdue(f"{what} did not come to an end within {seconds:g} s.") from None
+        except MemoryError as error:  # its own doing: others than it would end the process
+            raise Overdue(f"{what} asked for more memory than there is (MemoryError).") from error
         finally:
             self.close(piece)
 

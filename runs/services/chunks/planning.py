@@ -54,8 +54,8 @@ def advance_run(run_id: int) -> None:
     that raises fails its own run, never the worker."""
     try:
         _advance(run_id)
-    except DatabaseError:
-        raise  # not the run's fault: the sweep tries again
+    except (DatabaseError, MemoryError):
+        raise  # not the run's fault: the sweep, or another worker, tries again
     except (ConfigurationError, Overdue) as error:
         fail_run(Run(pk=run_id), f"It could not be planned: {error}")
     except Exception as error:

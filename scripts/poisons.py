@@ -121,6 +121,14 @@ WIDE = {
     "10,000 combinations": selection((100, 100)),
     "4,900 combinations by Bayes": selection((70, 70), "bayesian"),
     "961 combinations by Bayes": selection((31, 31), {"name": "bayesian", "sample_fraction": 0.26}),
+    "10,000 candidates": evaluation(
+        prompts=[{"name": f"p{n}", "user": f"{n} {{{{question}}}}"} for n in range(500)],
+        models=[f"simulated/m{n}" for n in range(20)],
+    ),
+    "the largest population": evaluation(
+        kind="evolve",
+        prompts=[{"name": f"p{n}", "system": f"{n}", "user": "{{question}}"} for n in range(500)],
+    ),
     "a billion trials": evaluation(
         prompts=[{"name": f"p{n}", "user": "{{question}}"} for n in range(1000)], repeats=1000
     ),

@@ -123,7 +123,16 @@ class Evolution(Configuration):
     @classmethod
     def check_prompts(cls, prompts: list[Prompt]) -> list[Prompt]:
         refuse_twins(prompt.name for prompt in prompts)
-        refuse_twins(prompt.system for prompt in prompts if not prompt.is_reference)
+        named: dict[str, str] = {}
+        for prompt in prompts:
+            twin = (
+                prompt.name if prompt.is_reference else named.setdefault(prompt.system, prompt.name)
+            )
+            if twin != prompt.name:
+                raise ValueError(
+                    f"The prompts {twin} and {prompt.name} have the same system message, which is "
+                    "what evolves. Change or remove one of them."
+                )
         if any(prompt.messages is not None for prompt in prompts):
             raise ValueError(
                 "Only system messages evolve. Give prompts as system and user, not as messages."

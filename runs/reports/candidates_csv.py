@@ -10,7 +10,14 @@ from workers.engine.spreadsheets import guard
 
 SAME = (
     *("rank", "key", "name", "prompt_name", "model", "value", "low", "high", "interval", "n"),
-    *("cases", "failed", "value_failures_wrong", "compared_value", "compared_cases"),
+    *(
+        "cases",
+        "failed",
+        "value_failures_wrong",
+        "value_failures_right",
+        "compared_value",
+        "compared_cases",
+    ),
 )
 LAST = ("latency_p50", "latency_p95", "tokens_in", "tokens_out", "cost_per_thousand")
 

@@ -200,6 +200,19 @@ def known_keys(session):
     return {one.key for one in session.candidates if one.role == EVALUATE}
 
 
+def test_who_failed_all_but_one_trial_is_not_the_best():
+    session = begin(EVALUATION)
+    lucky = session.candidates[0].key
+    trials = session.plan(100)
+    seen = next(trial for trial in trials if trial.candidate == lucky)
+    broken = [t for t in trials if t.candidate == lucky and t != seen]
+    rest = [t for t in trials if t not in broken]
+    scores = [Score(t, value=0.0 if t == rest[-1] else 1.0) for t in rest]
+    session.absorb([*scores, *(Score(t, error="timeout") for t in broken)])
+    assert session.plan(1)
+    assert session.best == BEST
+
+
 def test_nobody_with_a_score_is_nobody_to_confirm():
     session = begin(EVALUATION)
     while not session.is_finished:

@@ -95,11 +95,17 @@ def page_of(run, alice, query=""):
 
 
 def test_a_candidate_that_fails_can_not_win_and_one_better_on_every_case_is_separable(alice):
-    run = make(alice, [RIGHT] + [FAILED] * 9, [RIGHT] * CASES, [FAILED] * CASES)
+    run = make(alice, [RIGHT] + [FAILED] * 9, [RIGHT] * 9 + [WRONG], [FAILED] * CASES)
     rows = leaderboard(run)
     assert names(rows) == [(1, 1), (0, 2), (2, None)]
     assert (rows[1].failed_share, rows[1].value_failures_wrong) == (0.9, 0.1)
     assert rows[2].value is None
+    assert [row.value_failures_right for row in rows] == [0.9, 1.0, 1.0]
+    page = " ".join(page_of(run, alice).split())
+    assert "retry 19 failed trials before you decide" in page
+    assert "0.100 to 1.000" in page
+    clear = make(alice, [RIGHT] * CASES, [WRONG] * 9 + [FAILED])  # which changes nothing
+    assert "before you decide" not in page_of(clear, alice)
     cells = re.findall(r'<td data-label="Failed".*?</td>', page_of(run, alice), re.DOTALL)
     texts = [" ".join(re.sub(r"<[^>]*>", "", cell).split()) for cell in cells]
     assert texts == ["0", "9 (90.0 %)", "10 (100.0 %)"]

@@ -69,7 +69,13 @@ class CandidateRow(Pickable):
     planned: int
     failed: int
     failed_share: float
-    value_failures_wrong: float | None
+    value_failures_wrong: Annotated[
+        float | None,
+        Field(description="If its failed trials were wrong: the lower end, by which ranks go."),
+    ]
+    value_failures_right: Annotated[
+        float | None, Field(description="If they were right: the upper end.")
+    ]
     cached: int
     latency_p50: float | None
     latency_p95: float | None
@@ -85,7 +91,7 @@ class CandidateRow(Pickable):
     cases: Annotated[int, Field(description="That it has an answer or a failure for.")]
     compared_value: Annotated[
         float | None,
-        Field(description="Its mean on compared_cases; ranks are by it."),
+        Field(description="Its mean on compared_cases, of the trials that were answered."),
     ]
     compared_cases: Annotated[
         int, Field(description="The cases that all who are ranked have reached.")

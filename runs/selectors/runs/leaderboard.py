@@ -82,6 +82,7 @@ class LeaderboardRow:
     failed: int
     failed_share: float
     value_failures_wrong: float | None
+    value_failures_right: float | None
     cached: int
     latency_p50: float | None
     latency_p95: float | None
@@ -189,6 +190,13 @@ def wrong_value(candidate: Candidate) -> float | None:
     return candidate.value_sum / candidate.done if is_scored else None
 
 
+def right_value(candidate: Candidate) -> float | None:
+    """What its score may come to when its failed trials are retried. None: it has no upper end."""
+    wrong = wrong_value(candidate)
+    is_share = wrong is not None and candidate.value_sum <= candidate.scored
+    return wrong + candidate.failed / candidate.done if wrong is not None and is_share else None
+
+
 def model_of(run: Run, candidate: Candidate) -> str:
     """As in the candidate's name: with parameters only if the same model appears twice."""
     document = candidate.document
@@ -229,6 +237,7 @@ def row_of(
         failed=candidate.failed,
         failed_share=candidate.failed / candidate.done if candidate.done else 0.0,
         value_failures_wrong=wrong_value(candidate),
+        value_failures_right=right_value(candidate),
         cached=candidate.cached,
         latency_p50=percentile(candidate.latency_bins, 0.5),
         latency_p95=percentile(candidate.latency_bins, 0.95),

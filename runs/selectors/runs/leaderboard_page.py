@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from runs.models import Run
 from runs.selectors.runs.leaderboard import STUDENT, WILSON, LeaderboardRow, leaderboard
+from runs.selectors.runs.snapshot import can_retry
 from workers.engine.kinds import read_configuration
 
 ALL_LINKED = 12  # repeats of which each has a link; of more, round numbers
@@ -20,6 +21,7 @@ class LeaderboardPage(NamedTuple):
     common: int  # cases that the ranks are about
     has_shares: bool  # whose intervals are Wilson's
     has_other_values: bool  # whose intervals are Student's
+    can_retry: bool
 
     @property
     def has_differences(self) -> bool:
@@ -30,6 +32,16 @@ class LeaderboardPage(NamedTuple):
         """The first that may be as good as the best, though it is ranked behind."""
         behind = [row for row in self.rows if row.versus_best and row.comparable]
         return [row for row in behind if not row.separable][:1]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether failed trials, if they were answered, might put another one first."""
+        if not self.rows or self.rows[0].value_failures_wrong is None:
+            return False
+        least = self.rows[0].value_failures_wrong
+        return any(
+            (row.value_failures_right or 0.0) > least for row in self.failing if row.rank != 1
+        )
 
     @property
     def has_draws(self) -> bool:
@@ -63,6 +75,7 @@ def leaderboard_page(run: Run, k: int | None) -> LeaderboardPage:
         common=first.compared_cases if first else 0,
         has_shares=any(row.n and row.interval == WILSON for row in rows),
         has_other_values=any(row.n and row.interval == STUDENT for row in rows),
+        can_retry=can_retry(run),
     )
 
 

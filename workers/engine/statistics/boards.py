@@ -3,10 +3,13 @@
 Candidates are compared on the same cases. While a run goes on some have seen more than others: they
 are then ranked by the cases that all of them have reached, and who has seen less than half of what
 the first has is not ranked yet. Whether one is better than another is asked case by case.
+
+A trial that failed is neither right nor wrong: it leaves a score open between "all failed ones are
+unsolved" and "all are solved". Ranks go by the lower end, so that failing never helps.
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from workers.engine.statistics.bootstrap import bootstrap_sums
@@ -139,25 +142,37 @@ class Standing(Generic[Key]):
         }
         most = max(map(len, self.reached.values()), default=0)
         self.ranked = {k for k in self.scored if len(self.reached[k]) >= RANKED_SHARE * most}
+        self._floor = floor_of(tries for cases in by_candidate.values() for tries in cases.values())
         sets = [self.reached[key] for key in self.ranked]
         self.common: set[Hashable] = set.intersection(*sets) if sets else set()
         self.is_even = all(len(cases) == len(self.common) for cases in self.reached.values())
 
     def mean(self, key: Key) -> float | None:
         """None: it has no score on the cases that all have reached."""
-        cases = self._by_candidate[key].items()
-        return ratio([tries for case, tries in cases if case in self.common], lambda each: each.n)
+        tries = self._of_common(key)
+        n = sum(each.n for each in tries)
+        return math.fsum(each.total for each in tries) / n if n else None
 
     def sort_key(self, key: Key) -> tuple[bool, float, float, int]:
-        """By value; failures counted as wrong break ties, so that failing can never win one."""
         value = self.mean(key) if key in self.ranked else None
-        wrong = ratio(list(self._by_candidate[key].values()), lambda each: each.done)
-        return (value is None, -(value or 0.0), -(wrong or 0.0), self._places[key])
+        if value is None:
+            return (True, 0.0, 0.0, self._places[key])
+        return (False, -lower_end(self._of_common(key), self._floor), -value, self._places[key])
+
+    def _of_common(self, key: Key) -> list[Tries]:
+        cases = self._by_candidate[key].items()
+        return [tries for case, tries in cases if case in self.common]
 
 
-def ratio(tries: Sequence[Tries], count: Callable[[Tries], int]) -> float | None:
-    n = sum(map(count, tries))
-    return math.fsum(each.total for each in tries) / n if n else None
+def floor_of(tries: Iterable[Tries]) -> float:
+    """What an unsolved trial is worth: nothing, or what the worst got where scores are rewards."""
+    return min((each.total / each.n for each in tries if each.n and each.total < 0), default=0.0)
+
+
+def lower_end(tries: Sequence[Tries], floor: float) -> float:
+    """Of a score that failed trials leave open."""
+    failed = sum(each.done - each.n for each in tries)
+    return (math.fsum(each.total for each in tries) + floor * failed) / sum(t.done for t in tries)
 
 
 def separate_from_first(

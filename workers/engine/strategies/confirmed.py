@@ -50,18 +50,19 @@ class Sums:
     """What a candidate has come to on the cases that it is ranked by."""
 
     def __init__(self) -> None:
-        self.total, self.scored, self.done = 0.0, 0, 0
+        self.total, self.lowest, self.scored, self.done = 0.0, 0.0, 0, 0
 
     def add(self, value: float | None) -> None:
         self.done += 1
         if value is not None:
             self.scored += 1
             self.total += value
+            self.lowest = min(self.lowest, value)
 
-    @property
-    def worth(self) -> tuple[float, float]:
-        """As a leaderboard ranks: failures counted as wrong break ties."""
-        return self.total / self.scored, self.total / self.done
+    def worth(self, floor: float) -> tuple[float, float]:
+        """As a leaderboard ranks: by the lower end of what failed trials leave open."""
+        failed = self.done - self.scored
+        return (self.total + floor * failed) / self.done, self.total / self.scored
 
 
 class Confirmed:
@@ -174,8 +175,10 @@ class Confirmed:
         able = [key for key, sums in self._sums.items() if sums.scored and key in places]
         if not able:
             return None
-        return min((places[key] for key in able), key=self._order_of)
+        floor = min(sums.lowest for sums in self._sums.values())
 
-    def _order_of(self, place: int) -> tuple[float, float, int]:
-        value, with_failures = self._sums[self._inner.candidates[place].key].worth
-        return -value, -with_failures, place
+        def order(key: str) -> tuple[float, float, int]:
+            lower, value = self._sums[key].worth(floor)
+            return -lower, -value, places[key]
+
+        return places[min(able, key=order)]

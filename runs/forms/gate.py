@@ -45,7 +45,7 @@ class GateForm(forms.Form):
         min_value=0,
         max_value=1,
         label="Most errors",
-        help_text="As a share of the trials, as in 0.05.",
+        help_text="As a share of the trials. Empty: 0.05.",
     )
     max_cost = forms.FloatField(
         required=False, min_value=0, label="Most dollars", help_text="That a run may cost."

@@ -59,7 +59,7 @@ def add_gates(parser: ArgumentParser) -> None:
         help="most trials that may pass in the baseline and fail now",
     )
     group.add_argument(
-        "--max-error-rate", type=float, metavar="X", help="largest share of failed trials, 0 to 1"
+        "--max-error-rate", type=float, metavar="X", help="largest share of failed trials, 0 to 1 (default: 0.05)"
     )
     group.add_argument(
         "--max-cost", type=float, metavar="DOLLARS", help="most that the run may cost"
@@ -171,7 +171,10 @@ def report_of_here(run: HereRun, asked: Asked) -> Report:
         cached=here_runs.standing_of(run).cached,
         seconds=run.seconds,
         checks=judge(
-            asked.gates, outcome, comparison, confirmation.sentence if confirmation else ""
+            asked.gates,
+            outcome,
+            comparison.found if comparison else None,
+            confirmation.sentence if confirmation else "",
         ),
         candidates=found.candidate_lines() if found else here_results.candidate_lines(run),
         errors=dict(errors.most_common()),

@@ -54,7 +54,7 @@ def judge_run(run: Run, gates: Gates = NO_GATES, baseline: Run | None = None) ->
     held_out = held_out_of(run)
     confirmation = held_out.confirmation if held_out else None
     told = confirmation.sentence if confirmation else ""
-    checks = judge(gates, outcome, comparison, told)
+    checks = judge(gates, outcome, comparison.found if comparison else None, told)
     return Judged(outcome, found, comparison, confirmation, checks)
 
 

@@ -94,13 +94,17 @@ GOOD = Outcome("finished", "", 100, 100, 0, Estimate(0.9, 0.8, 0.95, 100), 0.9, 
 FAILING = replace(GOOD, failed=20, value_failures_wrong=0.72)
 WORSE = compare(results(*[1] * 20), results(*[1] * 10, *[0] * 10), SAME)
 EQUAL = compare(results(1, 1, 0), results(1, 0, 1), SAME)
+LOST = compare(results(*[1] * 8, 0), results(*[1] * 6, None, None, None), SAME)
+HARDLY = compare(results(*[1] * 9), results(*[1] * 4, *[None] * 5), SAME)
 NOTHING = compare(results(), results(), SAME)
 
 
 @table(row(Gates(), GOOD, None, Exit.PASSED, id="nothing asked"),
         row(Gates(min_score=0.9), GOOD, None, Exit.PASSED, id="just enough"),
         row(Gates(min_score=0.91), GOOD, None, Exit.GATE_FAILED, id="too low"),
-        row(Gates(min_score=0.8), FAILING, None, Exit.GATE_FAILED, id="failing"),
+        row(Gates(0.8, 0.2), FAILING, None, Exit.GATE_FAILED, id="failing"),
+        row(Gates(), FAILING, None, Exit.TOO_MANY_ERRORS, id="an outage"),
+        row(Gates(), replace(GOOD, failed=5), None, Exit.PASSED, id="some errors"),
         row(Gates(max_error_rate=0.2), FAILING, None, Exit.PASSED, id="errors allowed"),
         row(Gates(max_error_rate=0.1), FAILING, None, Exit.TOO_MANY_ERRORS, id="errors"),
         row(Gates(max_error_rate=0), GOOD, None, Exit.PASSED, id="no errors"),
@@ -123,6 +127,9 @@ NOTHING = compare(results(), results(), SAME)
         row(Gates(), GOOD, NOTHING, Exit.GATE_FAILED, id="nothing to compare"),
         row(Gates(max_regressions=1), GOOD, EQUAL, Exit.PASSED, id="one may regress"),
         row(Gates(max_regressions=0), GOOD, EQUAL, Exit.GATE_FAILED, id="none may"),
+        row(Gates(max_regressions=1), GOOD, LOST, Exit.GATE_FAILED, id="failing regresses"),
+        row(Gates(max_regressions=2), GOOD, LOST, Exit.PASSED, id="so much may fail"),
+        row(Gates(), GOOD, HARDLY, Exit.GATE_FAILED, id="too few to compare"),
         row(
             Gates(min_score=0.95), replace(GOOD, ending="budget"), None, Exit.BUDGET_STOP, id="$"
         ),

@@ -28,7 +28,7 @@ class GateBody(Strict):
     ] = None
     min_score: Annotated[float | None, Field(description="Failed trials count as wrong.")] = None
     max_error_rate: Annotated[
-        float | None, Field(ge=0, le=1, description="A share of the trials.")
+        float | None, Field(ge=0, le=1, description="A share of the trials. Not given: 0.05.")
     ] = None
     max_cost: Annotated[float | None, Field(ge=0, description="Dollars.")] = None
     max_regressions: Annotated[

@@ -46,6 +46,7 @@ class Comparison:
     fallen: int  # of those that changed: scored lower
     pairs: int
     regressions: int
+    lost: int  # passed before, and failed now without a value
     improvements: int
     failed_before: int  # trials that have no value in the one run, but in the other
     failed_after: int
@@ -96,6 +97,7 @@ def compare(before: Columns, after: Columns, candidates: Sequence[PlacePair]) ->
     rows = (places[0][of_old], places[1][of_new])
     scored = before.is_scored[rows[0]] & after.is_scored[rows[1]]
     old, new = before.only(rows[0][scored]), after.only(rows[1][scored])
+    is_lost = before.is_scored[rows[0]] & ~after.is_scored[rows[1]]
     is_regression = (old.passed == 1) & (new.passed != 1)
     is_improvement = (new.passed == 1) & (old.passed != 1)
     change = new.value - old.value
@@ -122,9 +124,10 @@ def compare(before: Columns, after: Columns, candidates: Sequence[PlacePair]) ->
         fallen=int((change[changed] < -CLOSE).sum()),
         pairs=int(scored.sum()),
         regressions=int(is_regression.sum()),
+        lost=int((is_lost & (before.passed[rows[0]] == 1)).sum()),
         improvements=int(is_improvement.sum()),
         failed_before=int((~before.is_scored[rows[0]] & after.is_scored[rows[1]]).sum()),
-        failed_after=int((before.is_scored[rows[0]] & ~after.is_scored[rows[1]]).sum()),
+        failed_after=int(is_lost.sum()),
         unmatched=len(before.case) + len(after.case) - 2 * len(rows[0]),
     )
 

@@ -11,6 +11,8 @@ from workers.engine.statistics.intervals import Estimate
 
 Ending = Literal["finished", "budget", "errors", "cancelled", "failed"]
 DEFAULT_ALPHA = 0.05
+DEFAULT_ERROR_RATE = 0.05  # an outage must not pass
+LEAST_SHARED = 0.5  # of the trials that both runs made, with fewer answers a fall stays unseen
 FINISHED = "finished"
 
 
@@ -37,7 +39,7 @@ class Gates:
     """What is asked of a run; None: nothing."""
 
     min_score: float | None = None
-    max_error_rate: float | None = None
+    max_error_rate: float | None = None  # None: DEFAULT_ERROR_RATE
     max_cost: float | None = None
     max_regressions: int | None = None
     alpha: float | None = None  # with a baseline: how unlikely by chance a fall must be
@@ -121,8 +123,7 @@ def judge_errors(most: float | None, outcome: Outcome) -> Check:
     told = f"{outcome.failed:,} of {outcome.done:,} trials failed ({100 * share:.1f} %)"
     if outcome.done and not outcome.done - outcome.failed:
         return Check("errors", False, f"{told}: nothing was scored.", Exit.TOO_MANY_ERRORS)
-    if most is None:
-        return Check("errors", True, f"{told}.")
+    most = DEFAULT_ERROR_RATE if most is None else most
     told = f"{told}; at most {100 * most:.1f} % allowed."
     return Check("errors", share <= most, told, Exit.TOO_MANY_ERRORS)
 
@@ -145,15 +146,22 @@ def judge_baseline(alpha: float, comparison: Comparison) -> Check:
     found = comparison.overall
     if found is None:
         return Check("baseline", False, "No trial has a scored counterpart in the baseline.")
+    made = comparison.pairs + comparison.failed_before + comparison.failed_after
+    if comparison.pairs < LEAST_SHARED * made:
+        told = f"Only {comparison.pairs:,} of {made:,} trials were answered in both runs"
+        return Check("baseline", False, f"{told}, too few to compare. Retry those that failed.")
     is_worse = found.mean < 0 and found.p < alpha
     verdict = "significantly worse" if is_worse else "not significantly worse"
     return Check("baseline", not is_worse, f"{found.text}: {verdict} at alpha {alpha:g}.")
 
 
 def judge_regressions(most: int, comparison: Comparison) -> Check:
-    count = comparison.regressions
-    told = f"{count:,} of {comparison.pairs:,} trials passed in the baseline and do not any more"
-    return Check("regressions", count <= most, f"{told}; at most {most:,} allowed.")
+    """A trial that fails now is one, too: nobody knows that it would still pass."""
+    count, lost = comparison.regressions + comparison.lost, comparison.lost
+    of = comparison.pairs + comparison.failed_after
+    told = f"{count:,} of {of:,} trials passed in the baseline and do not any more"
+    failed = f", {lost:,} of them because they failed" if lost else ""
+    return Check("regressions", count <= most, f"{told}{failed}; at most {most:,} allowed.")
 
 
 def judge_cost(most: float, outcome: Outcome) -> Check:

@@ -21,6 +21,7 @@ import pytest
 
 from evalsite.env import BASE_DIR
 from tests.faults.stage import Stage, Unplayable, Waits
+from tests.harness.postgres import PostgresServer
 from tests.harness.site import SiteInParts
 
 SEED = 7  # of the short tier
@@ -29,7 +30,7 @@ HANG_SECONDS = "600"  # a worker that a row freezes is to go on after it
 SMALL_DISK_MB = 96
 SHAPES: dict[str, dict[str, Any]] = {
     "sqlite": {},
-    "postgres": {"on_postgres": True},
+    "postgres": {},
     "small disk": {},
     "lossy": {"DJANGO_SETTINGS_MODULE": "tests.faults.lossy_settings"},
 }
@@ -97,6 +98,8 @@ class House:
             options = {"EVALSITE_HANG_SECONDS": HANG_SECONDS, **SHAPES[shape]}
             if not self.is_full:
                 options["EVALSITE_LEASE_SECONDS"] = SHORT_LEASE_SECONDS
+            if shape == "postgres":
+                options["postgres"] = PostgresServer(keeps_commits=True)
             if shape == "small disk":
                 self._disk = mount_disk(SMALL_DISK_MB)
             self.site, self._shape = SiteInParts(self._disk, **options), shape

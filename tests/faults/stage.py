@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from random import Random
 from typing import Any, NamedTuple
 
@@ -258,8 +259,10 @@ class Act:
         self.stage.figure("run_seconds", time.monotonic() - self.began)
 
     def command(self, word: str, **body: Any) -> Any:
-        """Through the API, as a person's script does."""
-        return self.site.visitor.command(self.run, word, **body)
+        """Pause, resume, cancel or retry it, through the API, as a person's script does."""
+        answer = self.site.visitor.post(f"/runs/{self.run}/{word}", body)
+        assert answer.status == HTTPStatus.OK, f"{word} was answered {answer}"
+        return answer.json()
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """What was noted of the run, oldest first: its data, with the message."""

@@ -1,64 +1,53 @@
-"""Somebody who uses a site: does through its services what one JSON line each asks for.
+"""Somebody who uses a site: does through its services what tests/harness/wishes.py can.
 
-A process of its own: Django knows one database, and every site under test has another. What may be
-asked for are the functions of tests/harness/wishes.py.
+A process of its own: Django knows one database, and every site under test has another.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-from evalsite.embedded.loose_parts import LooseParts
-
-
-class Refused(Exception):
-    """The site did not do what was asked; the text is its own."""
+from tests.harness.processes import end_with_the_tests
 
 
 class Person:
-    """The near end: a method call is a line to the process, its answer the line back."""
+    """The process starts at once, beside whatever else does."""
 
-    def __init__(self, parts: LooseParts) -> None:
-        argv = [sys.executable, "-m", "tests.harness.person"]
-        self._process = parts.start("person", argv, talks=True)
+    def __init__(self, env: Mapping[str, str]) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._process = ProcessPoolExecutor(1, spawning, live_in, (dict(env),))
+        self._process.submit(os.getpid)
 
     def ask(self, what: str, **values: Any) -> Any:
-        popen = self._process.popen
-        assert popen.stdin is not None
-        assert popen.stdout is not None
-        popen.stdin.write(json.dumps({"do": what, **values}) + "\n")
-        popen.stdin.flush()
-        answer = json.loads(popen.stdout.readline() or '{"refused": "It has ended."}')
-        if "refused" in answer:
-            raise Refused(answer["refused"])
-        return answer["answer"]
+        """Raises what the wish raises."""
+        return self._process.submit(grant, what, values).result()
 
     def close(self) -> None:
-        self._process.kill()
+        self._process.shutdown()
 
 
-def serve() -> None:
-    """The far end."""
+def live_in(env: Mapping[str, str]) -> None:
+    """Before the process loads anything of the site."""
+    threading.Thread(target=end_with_the_tests, daemon=True).start()
+    os.environ.clear()
+    os.environ.update(env)
     import django
 
     django.setup()
+
+
+def grant(what: str, values: Mapping[str, Any]) -> Any:
     from django.db import connections
 
     from tests.harness import wishes
 
-    for line in sys.stdin:
-        wish = json.loads(line)
-        do: Callable[..., Any] = getattr(wishes, wish.pop("do"))
-        try:
-            answer = {"answer": do(**wish)}
-        except Exception as problem:  # noqa: BLE001  # whatever it is, it is told, not hidden
-            answer = {"refused": f"{type(problem).__name__}: {problem}"}
+    do: Callable[..., Any] = getattr(wishes, what)
+    try:
+        return do(**values)
+    finally:
         connections.close_all()  # the database may be another process by the next wish
-        print(json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    serve()

@@ -148,10 +148,7 @@ def start_postgres() -> None:
         return
     from tests.harness.postgres import PostgresServer
 
-    server = PostgresServer()
-    running.callback(server.stop)
-    server.start()
-    os.environ["DATABASE_URL"] = server.url_for()
+    os.environ["DATABASE_URL"] = running.enter_context(PostgresServer()).url_for()
 
 
 class SideBySide(LoadScopeScheduling):  # type: ignore[misc]  # it has no types

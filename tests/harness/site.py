@@ -17,7 +17,7 @@ Only a web process, on the database and the Redis of the tests themselves:
 
 A site that a test may break, with every part in its hands and nobody who starts it again:
 
-    with SiteInParts(workers=2, EVALSITE_LEASE_SECONDS="6") as site:
+    with SiteInParts(EVALSITE_LEASE_SECONDS="6") as site:
         site.workers[0].kill()              # also site.redis, .web, .provider, .postgres
         site.person.ask("launch", document=...)  # through its services: tests/harness/wishes.py
         site.visitor.read_page(run)         # through its pages, its API and its socket
@@ -56,6 +56,7 @@ FOREIGN = ("EVALSITE_", "REDIS_URL", "DATABASE_URL", "DJANGO_")  # of the tests,
 SIMULATOR_SECRET = "known to the tests, which ask its ledger"
 DATABASE_FILE = "evalsite.sqlite3"
 LEASE_SECONDS = "48"  # calls are counted: a worker that stands still for a while keeps its work
+WORKERS, THREADS = 2, 8  # of a site in parts, and of each of its workers
 UNDER_WAY = "SELECT id FROM runs_run WHERE ended IS NULL AND state <> 'paused'"
 
 
@@ -101,33 +102,16 @@ class Site(ABC):
         """Of a service that may do everything."""
         return self.manage("create_token", "own").strip()
 
-    @cached_property
-    def person(self) -> Person:
-        return Person(self.parts)
-
-    @cached_property
-    def visitor(self) -> Visitor:
-        return Visitor(self.url, self.person.ask("session"), self.person.ask("make_token"))
-
 
 class ServedSite(Site):
-    """`manage.py serve` with a Redis of its own. Ready when it returns, unless `waits` is False."""
+    """`manage.py serve` with a Redis of its own. Ready when it is there."""
 
     def __init__(
-        self,
-        folder: Path | None = None,
-        *,
-        options: Sequence[str] = (),
-        waits: bool = True,
-        **variables: str,
+        self, folder: Path | None = None, *, options: Sequence[str] = (), **variables: str
     ) -> None:
         super().__init__(folder, **{"EVALSITE_LEASE_SECONDS": LEASE_SECONDS, **variables})
         ports = ["--port", "0", "--simulator-port", "0"]
         self.serve = self.parts.start("serve", [*MANAGE, "serve", *ports, *options])
-        if waits:
-            self.wait_until_ready()
-
-    def wait_until_ready(self) -> None:
         try:
             self.url = self.serve.wait_for(READY)
             address = self.serve.wait_for(SIMULATOR_READY)
@@ -171,8 +155,6 @@ class ServedSite(Site):
 
     def close(self) -> None:
         """Stop it; fails if a process is left."""
-        if "person" in self.__dict__:
-            self.person.close()
         try:
             if self.serve.is_alive:
                 self._stop_everything()
@@ -193,35 +175,30 @@ class SiteInParts(Site):
     """Redis, database, simulated provider, workers and web, all real processes in one folder.
 
     `beside` another one it calls the same provider; with a folder it goes on from its data, with
-    `postgres` from what is in there."""
+    `postgres` from what is in there, and has it stopped with itself."""
 
     def __init__(
         self,
         folder: Path | None = None,
         *,
-        on_postgres: bool = False,
-        workers: int = 2,
-        threads: int = 8,
         beside: SiteInParts | None = None,
         postgres: PostgresServer | None = None,
         **variables: str,
     ) -> None:
-        self.postgres = (postgres or new_postgres()) if on_postgres else None
-        if self.postgres:
-            variables["DATABASE_URL"] = self.postgres.url_for()
-        super().__init__(folder, EVALSITE_WORKERS=str(workers), **variables)
-        self.key: str = (
-            beside.key if beside else f"sk-tests-{secrets.token_hex(16)}"
-        )  # of endpoints
-        self._threads = threads
+        self.postgres = postgres
+        if postgres:
+            variables["DATABASE_URL"] = postgres.url_for()
+        super().__init__(folder, EVALSITE_WORKERS=str(WORKERS), **variables)
+        # Of the endpoints' providers.
+        self.key: str = beside.key if beside else f"sk-tests-{secrets.token_hex(16)}"
         self._named = 0
         try:
-            self._start(workers, beside)
+            self._start(beside)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, workers: int, beside: SiteInParts | None) -> None:
+    def _start(self, beside: SiteInParts | None) -> None:
         parts = self.parts
         self.redis = parts.start_redis()
         migration = parts.start_migration()
@@ -233,17 +210,25 @@ class SiteInParts(Site):
         self.env["EVALSITE_ALLOWED_PRIVATE_ENDPOINTS"] = urlsplit(address).netloc
         parts.wait_for_redis()
         migration.wait_for_success()
-        self.workers = [self.add_worker() for _ in range(workers)]
+        self.workers = [self.add_worker() for _ in range(WORKERS)]
         self.web = parts.start_web()
         self.person  # noqa: B018  # starts while the others do
         for worker in self.workers:
             parts.wait_for_worker(worker)
         self.url = parts.wait_for_web(self.web)
 
+    @cached_property
+    def person(self) -> Person:
+        return Person(self.env)
+
+    @cached_property
+    def visitor(self) -> Visitor:
+        return Visitor(self.url, self.person.ask("session"), self.person.ask("make_token"))
+
     def add_worker(self, **env: str) -> LoggedProcess:
         """One more worker, not waited for."""
         self._named += 1
-        return self.parts.start_worker(self._named, f"--threads={self._threads}", **env)
+        return self.parts.start_worker(self._named, f"--threads={THREADS}", **env)
 
     def start_again(self, *parts: LoggedProcess) -> None:
         """Ready when it returns."""
@@ -268,17 +253,13 @@ class SiteInParts(Site):
 
     def close(self) -> None:
         """At once: nobody needs what is in there. Those that a test froze cannot end by SIGTERM."""
+        if "person" in vars(self):
+            self.person.close()
         for process in reversed(self.parts.started):
             process.kill()
         if self.postgres:
             self.postgres.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def new_postgres() -> PostgresServer:
-    server = PostgresServer(keeps_commits=True)
-    server.start()
-    return server
 
 
 class Web(NamedTuple):

@@ -67,12 +67,6 @@ class Visitor:
     def post(self, path: str, body: Any = None, key: str = "") -> Answer:
         return read(self.send(path, body, key))
 
-    def command(self, run: int, word: str, **body: Any) -> Any:
-        """Pause, resume, cancel or retry a run."""
-        answer = self.post(f"/runs/{run}/{word}", body)
-        assert answer.status == http.HTTPStatus.OK, f"{word} was answered {answer}"
-        return answer.json()
-
     def read_page(self, run: int) -> Shown:
         """By the HTML of a page that is loaded now."""
         answer = self.load(f"/runs/{run}/")

@@ -153,12 +153,8 @@ def test_the_build_sees_only_what_it_copies():
 
 
 def test_the_role_of_the_site_may_change_rows_but_not_tables(tmp_path):
-    server = PostgresServer()
-    try:
-        server.start()
+    with PostgresServer() as server:
         check_roles(server, tmp_path)
-    finally:
-        server.stop()
 
 
 def check_roles(server, folder):

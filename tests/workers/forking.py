@@ -1,6 +1,6 @@
 """Starts commands quickly: forked from a process that has loaded the site already.
 
-Imports nothing of ours: a new process loads this module before it knows its settings.
+Imports nothing of the site: a new process loads this module before it knows its settings.
 """
 
 import faulthandler
@@ -13,6 +13,8 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
+
+from tests.harness.processes import end_with_the_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,11 +42,3 @@ def work(
         importlib.import_module(also).register()
     sys.argv = ["manage.py", "work", f"--threads={threads}", "--skip-checks"]
     runpy.run_path(str(ROOT / "manage.py"), run_name="__main__")
-
-
-def end_with_the_tests() -> None:
-    """Also when those are killed: nobody would stop this process then."""
-    tests = multiprocessing.parent_process()
-    assert tests is not None
-    tests.join()
-    os._exit(1)

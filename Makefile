@@ -7,8 +7,8 @@ BIN := .venv/bin
 CHECK := EVALSITE_DATA=.cache/check $(BIN)
 # Tests wait for processes and timers more than they compute: three times as many at once as small
 # machines have cores, shared by the two databases. Those that measure time come last, alone.
-ON_SQLITE := $(BIN)/pytest -n 4 -m "not alone"
-ON_POSTGRESQL := EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -n 2 -m "not alone"
+ON_SQLITE := $(BIN)/pytest -n 4 -m "not alone" --durations 20
+ON_POSTGRESQL := EVALSITE_TEST_DATABASE=postgres $(BIN)/pytest -n 2 -m "not alone" --durations 20
 FAULTS := $(BIN)/pytest -q -s --timeout 0 --full tests/faults
 
 # Tests start hundreds of processes: none need compile again what another has compiled.
@@ -31,11 +31,9 @@ setup: .venv/.dev-is-installed ## Install what the site, the tests and the check
 	@$(PYTHON) scripts/set_up.py dev $(WITH)
 
 test: setup ## Everything: checks, all tests on SQLite, those that SQL concerns on PostgreSQL, too
-	@$(BIN)/python -m tests.harness.longest --forget
 	@$(BIN)/python scripts/install_chromium.py
 	@$(MAKE) --no-print-directory --jobs=4 lint types sqlite postgresql
 	$(BIN)/pytest -m alone $$(grep -rl mark.alone tests --include='test_*.py') $(ARGS)
-	@$(BIN)/python -m tests.harness.longest
 
 trust: setup ## The whole suite ten times in clean clones, five of them on a busy machine
 	@$(BIN)/python scripts/trust.py $(ARGS)

@@ -5,17 +5,17 @@ import base64
 import hashlib
 import json
 import secrets
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+
+from tests.harness.answering import Asked, Told, answering, told_json
 
 CLIENT_ID, CLIENT_SECRET = "evalsite-test", "oidc-canary-secret"
 
@@ -26,14 +26,13 @@ def a_key(number: int) -> RSAPrivateKey:
     return generate_private_key(public_exponent=65537, key_size=2048)
 
 
-class OidcServer(ThreadingHTTPServer):
+class OidcServer:
     """`person` signs in at once. `lies` replace claims of the token, `signed_by` another key than
     the published one signs, `documents` replace what the discovery document says."""
 
-    daemon_threads = True
+    issuer = ""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
         self.person: dict[str, Any] = {
             "sub": "248289761001",
             "email": "Jane@Example.com",
@@ -46,9 +45,16 @@ class OidcServer(ThreadingHTTPServer):
         self.codes: dict[str, dict[str, str]] = {}
         self.asked: list[str] = []
 
-    @property
-    def issuer(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    def answer(self, asked: Asked) -> Told:
+        url = urlsplit(asked.path)
+        self.asked.append(url.path)
+        if url.path == "/authorize":
+            return Told(302, headers={"Location": self.authorize(dict(parse_qsl(url.query)))})
+        if url.path == "/token":
+            token = self.token_for(dict(parse_qsl(asked.body.decode())))
+            return told_json(token) if token else told_json({"error": "invalid_grant"}, 400)
+        pages = {"/.well-known/openid-configuration": self.document, "/keys": self.keys}
+        return told_json(pages[url.path]()) if url.path in pages else told_json({}, 404)
 
     def document(self) -> dict[str, Any]:
         paths = {"authorization_endpoint": "authorize", "token_endpoint": "token"}
@@ -103,47 +109,9 @@ class OidcServer(ThreadingHTTPServer):
         return jwt.encode(told, a_key(self.signed_by), "RS256", headers={"kid": "main"})
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: OidcServer
-
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        self.server.asked.append(url.path)
-        if url.path == "/authorize":
-            self.send_response(302)
-            self.send_header("Location", self.server.authorize(dict(parse_qsl(url.query))))
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        pages = {"/.well-known/openid-configuration": self.server.document}
-        pages |= {"/keys": self.server.keys}
-        self.answer(200 if url.path in pages else 404, pages.get(url.path, dict)())
-
-    def do_POST(self) -> None:
-        self.server.asked.append(self.path)
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        token = self.server.token_for(dict(parse_qsl(body)))
-        self.answer(200 if token else 400, token or {"error": "invalid_grant"})
-
-    def answer(self, status: int, content: Any) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
 @contextmanager
 def running_provider() -> Iterator[OidcServer]:
-    with OidcServer() as server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.05])
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = OidcServer()
+    with answering(server.answer) as place:
+        server.issuer = f"http://{place}"
+        yield server

@@ -32,8 +32,8 @@ class PostgresServer:
             shutil.chown(self.folder, "nobody")
         self.binaries = self._reachable_binaries()
         self._data = self.folder / "data"
-        initdb = [self.binaries / "initdb", "-D", self._data, "-U", SUPERUSER, "--auth=trust"]
-        self._run(*initdb, "--no-sync", "--encoding=utf8", "--no-locale")
+        options = ["-U", SUPERUSER, "--auth=trust", "--no-sync", "--encoding=utf8", "--no-locale"]
+        self._run(self.binaries / "initdb", "-D", self._data, *options)
         self.launch()
 
     def url_for(self, role: str = SUPERUSER) -> str:

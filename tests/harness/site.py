@@ -32,7 +32,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -67,7 +66,7 @@ def environment_of_a_site(**variables: str) -> dict[str, str]:
     return {**kept, "DJANGO_SETTINGS_MODULE": "evalsite.settings", **known, **variables}
 
 
-class Site(ABC):
+class Site:
     """What every site has, however it was started."""
 
     url: str
@@ -88,8 +87,9 @@ class Site(ABC):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        if "person" in vars(self):
+            self.person.close()
 
     def manage(self, *arguments: str) -> str:
         """One command of the site, to its end; what it printed."""
@@ -101,6 +101,14 @@ class Site(ABC):
     def make_token(self) -> str:
         """Of a service that may do everything."""
         return self.manage("create_token", "own").strip()
+
+    @cached_property
+    def person(self) -> Person:
+        return Person(self.env)
+
+    @cached_property
+    def visitor(self) -> Visitor:
+        return Visitor(self.url, self.person.ask("session"), self.person.ask("make_token"))
 
 
 class ServedSite(Site):
@@ -155,6 +163,7 @@ class ServedSite(Site):
 
     def close(self) -> None:
         """Stop it; fails if a process is left."""
+        super().close()
         try:
             if self.serve.is_alive:
                 self._stop_everything()
@@ -217,14 +226,6 @@ class SiteInParts(Site):
             parts.wait_for_worker(worker)
         self.url = parts.wait_for_web(self.web)
 
-    @cached_property
-    def person(self) -> Person:
-        return Person(self.env)
-
-    @cached_property
-    def visitor(self) -> Visitor:
-        return Visitor(self.url, self.person.ask("session"), self.person.ask("make_token"))
-
     def add_worker(self, **env: str) -> LoggedProcess:
         """One more worker, not waited for."""
         self._named += 1
@@ -253,8 +254,7 @@ class SiteInParts(Site):
 
     def close(self) -> None:
         """At once: nobody needs what is in there. Those that a test froze cannot end by SIGTERM."""
-        if "person" in vars(self):
-            self.person.close()
+        super().close()
         for process in reversed(self.parts.started):
             process.kill()
         if self.postgres:

@@ -31,6 +31,7 @@ class Shown(NamedTuple):
 class Answer(NamedTuple):
     status: int
     body: bytes
+    headers: str
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -79,12 +80,13 @@ class Visitor:
         """By the first frame with numbers of a socket opened now. Like a page it tries again
         when it is cut: the first one is, after Redis was started anew."""
         for _ in range(SOCKET_TRIES):
-            if frame := asyncio.run(self._first_frame(run)):
+            if frame := asyncio.run(self.first_frame(run)):
                 return Shown(frame["state_text"], frame["text"]["progress"], frame["bar"]["failed"])
             time.sleep(SOCKET_PAUSE_SECONDS)
         raise AssertionError(f"The socket sent no number in {SOCKET_TRIES} tries.")
 
-    async def _first_frame(self, run: int) -> dict[str, Any] | None:
+    async def first_frame(self, run: int) -> dict[str, Any] | None:
+        """The first one with numbers, unless the socket is cut."""
         headers = {"Origin": self.site}
         async with (
             asyncio.timeout(ANSWER_SECONDS),
@@ -100,7 +102,7 @@ class Visitor:
 
 def read(connection: http.client.HTTPConnection) -> Answer:
     answer = connection.getresponse()
-    found = Answer(answer.status, answer.read())
+    found = Answer(answer.status, answer.read(), str(answer.headers))
     connection.close()
     return found
 

@@ -13,7 +13,7 @@ from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
-from runs.models import CachedReply, Dataset, Endpoint
+from runs.models import CachedReply, Dataset, Endpoint, Scope
 from runs.secrets import decrypt
 from runs.selectors.health import find_troubles
 from runs.services.datasets.storing import store_rows
@@ -87,7 +87,7 @@ def forget_answers() -> int:
 
 
 def make_token() -> str:
-    return create_token(somebody(), "faults", ["run"]).text
+    return create_token(somebody(), "everything", list(Scope)).text
 
 
 def troubles() -> list[str]:

@@ -4,11 +4,10 @@ the test's own, which answers as OSV does: the real one cannot be reached from e
 import json
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from evalsite.env import BASE_DIR
+from tests.harness.answering import answering, told_json
 
 NOBODY_LISTENS = "http://127.0.0.1:1/v1/query"  # others may take the port of a server that ended
 HOLE = {
@@ -22,26 +21,14 @@ HOLE = {
 @contextmanager
 def database_of_holes(of_package):
     """Its address, and the names that it was asked about."""
-    asked: list[str] = []
+    names: list[str] = []
 
-    class Answers(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            name = body["package"]["name"]
-            asked.append(name)
-            answer = json.dumps({"vulns": [HOLE]} if name == of_package else {}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+    def answer(asked):
+        names.append(json.loads(asked.body)["package"]["name"])
+        return told_json({"vulns": [HOLE]} if names[-1] == of_package else {})
 
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1/query", asked
-        server.shutdown()
+    with answering(answer) as place:
+        yield f"http://{place}/v1/query", names
 
 
 def audit(osv_url, parts):

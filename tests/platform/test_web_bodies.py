@@ -110,6 +110,8 @@ def token_of(role):
 cookie = database_sync_to_async(cookie_of)
 token = database_sync_to_async(token_of)
 FORM = "Content-Type: multipart/form-data; boundary=b"
+JSON = "Content-Type: application/json"
+POLICY = ("Content-Security-Policy: ", "default-src 'none'")
 VISITOR = "at most 64 KB are read from somebody who is not signed in"
 
 
@@ -139,19 +141,19 @@ async def test_a_visitor_is_refused_before_a_byte_of_a_large_body_is_read(connec
     assert answers == REFUSED
 
 
-async def test_the_page_says_what_to_do_and_carries_the_headers_of_all_pages(wire):
-    wire.head("/sign-in/", FORM, f"Content-Length: {60 * MB}")
-    answer = await wire.answer(b"</html>")
-    assert f"The data has 60.0 MB; {VISITOR}. Sign in" in answer
-    assert "Content-Security-Policy: " in answer
-    assert "default-src 'none'" in answer
-
-
-async def test_the_api_says_it_as_a_problem(wire):
-    wire.head("/api/v1/runs", "Content-Type: application/json", f"Content-Length: {60 * MB}")
-    answer = await wire.answer(b"}")
-    assert "Content-Type: application/problem+json" in answer
-    assert VISITOR in answer
+@table(
+    row("/sign-in/", [FORM], b"</html>", [*POLICY, f"has 60.0 MB; {VISITOR}. Sign in"], id="page"),
+    row("/api/v1/runs", [JSON], b"}", [VISITOR, "Type: application/problem+json"], id="API"),
+    row("/sign-in/", [FORM, "Expect: 100-continue"], b"\r\n\r\n", [], id="who asks first"),
+)
+async def test_the_answer_says_what_to_do_and_a_page_carries_its_headers(
+    connect, path, headers, end, said
+):
+    wire = connect()
+    wire.head(path, *headers, f"Content-Length: {60 * MB}")
+    answer = await wire.answer(end)
+    assert answer.startswith("HTTP/1.1 413 ")
+    assert [text for text in said if text not in answer] == []
 
 
 async def test_bytes_are_counted_when_no_length_is_given(wire):
@@ -164,11 +166,6 @@ async def test_bytes_are_counted_when_no_length_is_given(wire):
     for _ in range(20):
         wire.send(piece)  # thrown away, and soon not even taken from the network
     assert wire.producerState == "paused"
-
-
-async def test_a_client_that_asks_first_is_not_told_to_go_on(wire):
-    wire.head("/sign-in/", FORM, f"Content-Length: {2 * MB}", "Expect: 100-continue")
-    assert (await wire.answer()).startswith("HTTP/1.1 413 ")
 
 
 async def test_who_is_signed_in_may_send_what_the_page_takes(connect):

@@ -5,6 +5,7 @@ import json
 import time
 from collections import Counter
 from itertools import count
+from typing import NamedTuple
 
 import aiohttp
 import pytest
@@ -31,26 +32,15 @@ FORGET_SECONDS = int(PATIENCE_SECONDS)
 MOST = settings.SOCKETS_PER_PERSON
 
 
-class Browser:
+class Browser(NamedTuple):
     """Somebody who is signed in, and a run of theirs that goes on."""
 
-    def __init__(self, web, run, cookies):
-        self.person = run.owner_id
-        self._address = f"{web.url}/ws/runs/{run.pk}/"
-        self._headers, self._cookies = {"Origin": web.url}, cookies
-
-    async def __aenter__(self):
-        many = aiohttp.TCPConnector(limit=0)
-        self._http = aiohttp.ClientSession(
-            headers=self._headers, cookies=self._cookies, connector=many
-        )
-        return self
-
-    async def __aexit__(self, *error):
-        await self._http.close()
+    person: int
+    http: aiohttp.ClientSession
+    address: str
 
     async def connect(self):
-        return await self._http.ws_connect(self._address)
+        return await self.http.ws_connect(self.address)
 
     async def open_page(self):
         """A live page: it has its first numbers and said so."""
@@ -61,11 +51,11 @@ class Browser:
 
 
 @database_sync_to_async
-def browser_at(web):
+def running_and_signed_in():
     ada = make_person("ada")
     run = make_run(ada, make_dataset(ada), state=RunState.RUNNING, ended=None)
     name = settings.SESSION_COOKIE_NAME
-    return Browser(web, run, {name: client_of(ada).cookies[name].value})
+    return run, {name: client_of(ada).cookies[name].value}
 
 
 async def say(socket, kind):
@@ -104,8 +94,12 @@ def web(django_db_setup, django_db_blocker):
 
 @pytest.fixture
 async def browser(web, transactional_db):
-    async with await browser_at(web) as browser:
-        yield browser
+    run, cookies = await running_and_signed_in()
+    many = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(
+        headers={"Origin": web.url}, cookies=cookies, connector=many
+    ) as http:
+        yield Browser(run.owner_id, http, f"{web.url}/ws/runs/{run.pk}/")
 
 
 @pytest.fixture
@@ -119,6 +113,9 @@ def remembers_long():
 @table(
     ('{"type": "eval"}', POLICY_VIOLATION),
     ("nonsense", POLICY_VIOLATION),
+    ("{}", POLICY_VIOLATION),
+    ("[]", POLICY_VIOLATION),
+    ("[" * 3000, POLICY_VIOLATION),
     ("x" * 5000, POLICY_VIOLATION),
     ("x" * WEBSOCKET_BYTES, POLICY_VIOLATION),
     row("x" * (WEBSOCKET_BYTES + 1), CUT, id="above 64 KB, which is not even read"),

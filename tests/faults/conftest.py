@@ -5,7 +5,6 @@ Rows of one shape share a site. A row is played to its end and then tells all th
 What was measured is written into docs/RELIABILITY.md, so that its table cannot be untrue.
 """
 
-import fcntl
 import json
 import re
 import secrets
@@ -20,7 +19,7 @@ from typing import Any
 import pytest
 
 from evalsite.env import BASE_DIR
-from tests.faults.stage import Stage, Unplayable, Waits
+from tests.faults.stage import Stage, Waits
 from tests.harness.postgres import PostgresServer
 from tests.harness.site import SiteInParts
 
@@ -58,14 +57,14 @@ def pytest_collection_modifyitems(config, items):
             tier = ["late"] if row.kwargs.get("is_short") else ["late", "alone", "long"]
             for name in tier:
                 item.add_marker(name)
-    left_out = {item for item in items if not is_wanted(item.get_closest_marker("row"), config)}
+    left_out = {item for item in items if not is_wanted(item, config)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = sorted((item for item in items if item not in left_out), key=shape_of)
 
 
-def is_wanted(row, config):
+def is_wanted(item, config):
     """Ordinary tests are not ours to leave out."""
-    if row is None:
+    if (row := item.get_closest_marker("row")) is None:
         return True
     number, soaks = row.args[0], bool(config.getoption("--soak", 0))
     if soaks or number == SOAK:
@@ -121,7 +120,7 @@ def mount_disk(megabytes):
     options = ["-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs"]
     done = subprocess.run(["mount", *options, folder], capture_output=True, text=True)
     if done.returncode:
-        raise Unplayable(f"A disk of its own needs the right to mount: {done.stderr.strip()}")
+        raise RuntimeError(f"A disk of its own needs the right to mount: {done.stderr.strip()}")
     return folder
 
 
@@ -185,15 +184,10 @@ def read_results(path):
 
 
 def keep_result(path, result):
-    """Replace what was known of the row. Several may do so at once."""
-    (BASE_DIR / ".cache").mkdir(exist_ok=True)
-    with (BASE_DIR / ".cache" / "faults.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        known = read_results(path)
-        known[result["row"]] = {"on": datetime.now(UTC).date().isoformat(), **result}
-        path.write_text(
-            "".join(f"{json.dumps(known[name])}\n" for name in sorted(known, key=order))
-        )
+    """Replace what was known of the row."""
+    known = read_results(path)
+    known[result["row"]] = {"on": datetime.now(UTC).date().isoformat(), **result}
+    path.write_text("".join(f"{json.dumps(known[name])}\n" for name in sorted(known, key=order)))
 
 
 def order(name):

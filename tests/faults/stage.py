@@ -25,10 +25,6 @@ POLL_SECONDS = 0.02
 WRITING_SECONDS = 0.05  # in which one that was met in the middle of a write may end it
 
 
-class Unplayable(Exception):
-    """This machine lacks what a row needs."""
-
-
 class TooLate(AssertionError):
     """Something that was promised did not happen in time."""
 
@@ -197,15 +193,6 @@ class Stage:
 
     def empty_redis(self) -> None:
         redis.Redis.from_url(self.site.env["REDIS_URL"]).flushall()
-
-    def crash_postgres(self) -> None:
-        """As `pg_ctl stop -m immediate`: no clean-up, every session is cut."""
-        assert self.site.postgres is not None
-        self.site.postgres.halt(signal.SIGQUIT)
-
-    def start_postgres(self) -> None:
-        assert self.site.postgres is not None
-        self.site.postgres.launch()
 
 
 def stand_still(part: LoggedProcess) -> None:

@@ -33,8 +33,8 @@ GOES_ON = "goes on by itself, same table; its keys are read only with the key fi
 def test_postgresql_crashes(stage):
     act = stage.launch(SHORT)
     act.wait_for_share(0.5)
-    stage.crash_postgres()
-    stage.start_postgres()
+    stage.site.postgres.crash()
+    stage.site.postgres.launch()
     act.finish(90)
     stage.figure("gap_seconds", longest_gap(stage.site), most=stage.bar(15))
     act.check(wasted=act.load.slots)
@@ -43,8 +43,8 @@ def test_postgresql_crashes(stage):
 
 def restart_idle(stage):
     """Workers that had nothing to do when it happened work afterwards, too."""
-    stage.crash_postgres()
-    stage.start_postgres()
+    stage.site.postgres.crash()
+    stage.site.postgres.launch()
     act = stage.launch(Load(trials=30, latency_ms=10, slots=10), None, is_known=False)
     took = wait_for(act.is_over, 60, "a run after an idle restart")
     stage.figure("run_after_idle_restart_seconds", took)
@@ -57,9 +57,9 @@ def test_postgresql_is_gone_for_longer_than_a_lease(stage):
     """What was paid is not asked again."""
     act = stage.launch(SHORT)
     act.wait_for_share(0.4)
-    stage.crash_postgres()
+    stage.site.postgres.crash()
     time.sleep(90 if stage.is_full else 10)  # how long it is away
-    stage.start_postgres()
+    stage.site.postgres.launch()
     calls = act.calls()
     resumed = wait_for(lambda: act.calls() > calls or act.is_over(), 60, "calls after the return")
     stage.figure("resumed_seconds", resumed, most=stage.bar(45))

@@ -87,9 +87,9 @@ def restart_redis(stage):
 
 
 def restart_postgres(stage):
-    stage.crash_postgres()
+    stage.site.postgres.crash()
     lasting(stage, 5.0)
-    stage.start_postgres()
+    stage.site.postgres.launch()
 
 
 def outage(stage):

@@ -55,14 +55,17 @@ class PostgresServer:
             )
         self._wait_until_ready()
 
-    def halt(self, how: signal.Signals) -> None:
-        """SIGINT does not wait for clients; SIGQUIT is as good as a crash. The data stays."""
-        self._process.send_signal(how)
-        self._process.wait()
+    def crash(self) -> None:
+        """As `pg_ctl stop -m immediate`: no clean-up, every session is cut. The data stays."""
+        self._end(signal.SIGQUIT)
 
     def stop(self) -> None:
-        self.halt(signal.SIGINT)
+        self._end(signal.SIGINT)  # does not wait for clients
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, how: signal.Signals) -> None:
+        self._process.send_signal(how)
+        self._process.wait()
 
     def __enter__(self) -> Self:
         return self

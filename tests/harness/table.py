@@ -1,7 +1,8 @@
 """One test over many rows. It says of every row that fails what was wrong there."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import update_wrapper
 from typing import Any
@@ -23,21 +24,17 @@ def table(*rows: Any) -> Callable[[Test], Test]:
         fixtures = parameters[: len(parameters) - len(values_of(rows[0]))]
 
         def run(**given: Any) -> None:
-            failures = []
+            failures: list[BaseException] = []
             for one in rows:
-                try:
+                with noting(failures, one):
                     test(**copied(given), **named(parameters, one))
-                except FAILED as error:
-                    failures.append(told(one, error))
             raise_all(failures)
 
         async def run_async(**given: Any) -> None:
-            failures = []
+            failures: list[BaseException] = []
             for one in rows:
-                try:
+                with noting(failures, one):
                     await test(**copied(given), **named(parameters, one))
-                except FAILED as error:
-                    failures.append(told(one, error))
             raise_all(failures)
 
         made: Any = run_async if inspect.iscoroutinefunction(test) else run
@@ -66,10 +63,14 @@ def copied(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def told(one: Any, error: BaseException) -> BaseException:
-    name = one.id if isinstance(one, ParameterSet) and one.id else values_of(one)
-    error.add_note(f"The row: {str(name)[:300]}")
-    return error
+@contextmanager
+def noting(failures: list[BaseException], one: Any) -> Iterator[None]:
+    try:
+        yield
+    except FAILED as error:
+        name = one.id if isinstance(one, ParameterSet) and one.id else values_of(one)
+        error.add_note(f"The row: {str(name)[:300]}")
+        failures.append(error)
 
 
 def raise_all(failures: Sequence[BaseException]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evalsite.embedded.loose_parts import LoggedProcess
 from evalsite.env import BASE_DIR
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import READY, SETUP
@@ -27,7 +28,7 @@ class Installed:
     """`evalsite` of a wheel, and an empty home and folder to use it in."""
 
     def __init__(self, place):
-        self.place = place
+        self.place, venv = place, place / "venv"
         self.home, self.folder = place / "home", place / "folder"
         self.home.mkdir()
         self.folder.mkdir()
@@ -35,26 +36,20 @@ class Installed:
         self.environment = {**kept, "HOME": str(self.home), "OLLAMA_HOST": "127.0.0.1:1"}
         self.environment["EVALSITE_WORKERS"] = "1"
         self.environment.pop("XDG_DATA_HOME", None)
-        self.program = place / "venv" / "bin" / "evalsite"
-
-    def install(self):
-        wheels = self.place / "wheels"
-        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
+        self.program = venv / "bin" / "evalsite"
+        wheels = place / "wheels"
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels]
         subprocess.run(build, cwd=BASE_DIR, check=True, capture_output=True)
         [wheel] = wheels.iterdir()
-        env = {**SET_UP["uv_environment"](Path(sys.executable)), "VIRTUAL_ENV": str(self.venv)}
+        env = {**SET_UP["uv_environment"](Path(sys.executable)), "VIRTUAL_ENV": str(venv)}
         lock = BASE_DIR / "requirements" / "run.lock"
         for words in (
-            ["venv", self.venv],
+            ["venv", venv],
             ["pip", "install", "--require-hashes", "-r", lock],  # compiled as far as it is used
             ["pip", "install", "--no-deps", wheel],
             ["pip", "check"],  # what it declares is what the lock has
         ):
             subprocess.run([UV, "--quiet", *words], check=True, env=env)
-
-    @property
-    def venv(self):
-        return self.place / "venv"
 
     def run(self, *words):
         return subprocess.run(
@@ -69,7 +64,6 @@ class Installed:
 
 def test_it_is_installed_runs_a_file_at_once_and_serves_every_file(tmp_path):
     installed = Installed(tmp_path)
-    installed.install()
     assert "evalsite COMMAND --help" in installed.run("--help").stdout
     (installed.folder / "workers.py").write_text("raise SystemExit('not ours')")
     assert installed.run("init").returncode == 0
@@ -85,32 +79,18 @@ def test_it_is_installed_runs_a_file_at_once_and_serves_every_file(tmp_path):
 
 def check_pages(installed):
     """Templates, styles, scripts and the browser packages come with it."""
-    serve = subprocess.Popen(
-        [installed.program, "serve", "--port", "0"],
-        cwd=installed.folder,
-        env=installed.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert serve.stdout is not None
+    argv = ["env", "--chdir", installed.folder, installed.program, "serve", "--port", "0"]
+    place, patience = installed.place, PATIENCE_SECONDS
+    serve = LoggedProcess("serve", argv, installed.environment, place, ready_seconds=patience)
     try:
-        printed = ""
-        while not (re.search(READY, printed) and re.search(SETUP, printed)):
-            line = serve.stdout.readline()
-            assert line, f"It ended:\n{printed}"
-            printed += line
-        ready, setup = re.search(READY, printed), re.search(SETUP, printed)
-        assert ready
-        assert setup
-        page = fetch(setup[1])
+        url, page = serve.wait_for(READY), fetch(serve.wait_for(SETUP))
         for path in re.findall(r'(?:href|src)="(/static/[^"]+)"', page):
-            assert fetch(ready[1] + path), path
-        assert fetch(f"{ready[1]}/static/uplot/uPlot.min.css")
+            assert fetch(url + path), path
+        assert fetch(f"{url}/static/uplot/uPlot.min.css")
+        serve.signal(signal.SIGINT)
+        assert serve.popen.wait(PATIENCE_SECONDS) == 0, serve.text
     finally:
-        serve.send_signal(signal.SIGINT)
-        rest, _ = serve.communicate(timeout=PATIENCE_SECONDS)
-    assert serve.returncode == 0, rest
+        serve.kill()
 
 
 def fetch(url):

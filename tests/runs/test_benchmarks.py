@@ -22,10 +22,11 @@ from runs.models import Benchmark, Endpoint, EndpointKind
 from runs.services.endpoints import save_endpoint
 from tests.harness.factories import client_of
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.site import environment_of_the_tests
 from tests.harness.table import table
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
 from tests.workers.forking import ROOT
-from tests.workers.working import running_worker, worker_environment
+from tests.workers.working import running_worker
 from workers.simulator.testing import running_simulator
 
 PRICES = {"sim-small": {"input": 0.15, "output": 0.6}}
@@ -180,7 +181,7 @@ def running_command(folder, *arguments):
     process = subprocess.Popen(
         [sys.executable, "-c", PATIENT_COMMAND, "benchmark", *arguments],
         cwd=ROOT,
-        env={**worker_environment(), "TMPDIR": str(folder)},
+        env={**environment_of_the_tests(), "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

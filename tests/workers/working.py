@@ -21,14 +21,14 @@ from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.harness.site import environment_of_the_tests
 from tests.workers.forking import FORKS, work
 
-worker_environment = environment_of_the_tests
-
 
 @contextmanager
 def running_worker(threads: int = 4, also: str = "") -> Iterator[BaseProcess]:
     """`manage.py work`, ready for messages; stopped by SIGTERM at the end if it still lives."""
     printed, standard_output = FORKS.Pipe(duplex=False)
-    worker = FORKS.Process(target=work, args=(threads, worker_environment(), standard_output, also))
+    worker = FORKS.Process(
+        target=work, args=(threads, environment_of_the_tests(), standard_output, also)
+    )
     worker.start()
     standard_output.close()
     try:

@@ -6,22 +6,16 @@ from inspect import unwrap
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
-from django.urls import reverse
-
-from runs.api.api import api
 from runs.models import Endpoint
 from runs.selectors.runs.snapshot import take_snapshot
-from runs.views.configuration_docs import parts
 from tests.engine import test_selections as contract
-from tests.harness.factories import client_of, make_dataset, make_run
+from tests.harness.factories import make_dataset, make_run
 from tests.toy_things import Closing, Echo, FirstFew, Parrot, Shouting
 from workers.engine.agents import AGENTS
 from workers.engine.here import run_here
 from workers.engine.http import Client
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evaluate import Evaluation
-from workers.engine.named import Registry
 from workers.engine.plugins import PLUGINS, install_plugins
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case
@@ -57,14 +51,6 @@ SELECTION: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def fresh_reference():
-    """A process writes its reference once."""
-    parts.cache_clear()
-    yield
-    parts.cache_clear()
-
-
 def test_what_the_recipes_name_is_there_and_those_followed_here_are_among_them():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     missing = {}
@@ -90,35 +76,6 @@ def names_defined_in(path: str) -> set[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names |= {target.id for target in targets if isinstance(target, ast.Name)}
     return names
-
-
-TOYS: list[tuple[Registry[Any], str, type, str]] = [
-    (SCORERS, "closing", Closing, "ScorerChoice"),
-    (SELECTIONS, "first_few", FirstFew, "StrategyChoice"),
-    (AGENTS, "echo", Echo, ""),  # which the form shows as YAML
-]
-
-
-def test_a_class_and_a_line_are_shown(alice, endpoint, monkeypatch):
-    """In the form, the reference and the schema, with its summary and its options."""
-    for registry, name, toy, _ in TOYS:
-        monkeypatch.setitem(registry.ours, name, toy)
-    client = client_of(alice)
-    reference = client.get(reverse("configuration_docs")).content.decode()
-    form = client.get(reverse("run_new"), {"kind": "select"}).content.decode()
-    schemas = api.get_openapi_schema()["components"]["schemas"]
-    missing = []
-    for registry, name, _, schema in TOYS:
-        (entry,) = [each for each in registry.describe() if each.name == name]
-        wanted = {entry.summary, *(option.help for option in entry.options)}
-        told = {f'id="{registry.word}-{name}"', *wanted}
-        missing += [text for text in told if text not in reference]
-        if schema:
-            fields = {f"{registry.word}-{name}-{option.name}" for option in entry.options}
-            told = {f'value="{name}"', *wanted, *fields}
-            missing += [text for text in told if text not in form]
-            assert f"'{name}'" in str(schemas[schema])
-    assert missing == []
 
 
 async def scores_of(document):

@@ -1,4 +1,4 @@
-"""A run is paused, cancelled, retuned, retried, and its budget raised: all without a reload."""
+"""A run is paused, cancelled, retuned and retried: all without a reload."""
 
 import re
 
@@ -48,22 +48,6 @@ def test_a_paused_run_says_so_live_and_goes_on_when_resumed(page, site, demo):
     page.get_by_role("button", name="Resume run").click()
     wait_until_final(page)
     expect(page.locator("[data-run-notice]")).to_be_hidden()
-    assert_page_equals_database(page, site.database)
-
-
-def test_a_budget_that_is_used_up_is_raised_on_the_page(page, site, demo):
-    site.simulator.change(latency_ms=1)
-    launch(page, {**document("on a budget", cache="off"), "budget": {"calls": 5}})
-    state = page.locator("[data-run-state] .state-text")
-    expect(state).to_have_text("Paused")
-    expect(page.locator("[data-budget=calls]")).to_contain_text("5 of 5 calls")
-    expect(page.locator("[data-run-notice]")).to_contain_text("The budget of 5 calls is used up")
-    expect(page.get_by_role("button", name="Resume run")).to_be_hidden()
-    expect(page.get_by_label("Raise to, calls")).to_have_value("10")
-    expect(page.get_by_label("Raise to, dollars")).to_be_hidden()
-    page.get_by_label("Raise to, calls").fill("")
-    page.get_by_role("button", name="Raise and resume").click()
-    wait_until_final(page)
     assert_page_equals_database(page, site.database)
 
 

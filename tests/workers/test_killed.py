@@ -68,6 +68,7 @@ def test_a_killed_worker_changes_nothing_of_a_selection(alice, selection, simula
     assert run.planned == run.done == run.asked == len(expected)
 
 
+@pytest.mark.postgresql("leases: taken back from a dead worker, and its results fenced off")
 def test_a_killed_worker_confirms_nothing_twice_and_loses_nothing(alice, both, simulator):
     guarded = {**both, "held_out": 5}
     expected = in_one_process(guarded, simulator)
@@ -75,6 +76,8 @@ def test_a_killed_worker_confirms_nothing_twice_and_loses_nothing(alice, both, s
     assert plain(stored_history(run)) == expected
     assert run.candidates.filter(role=CONFIRM, done=5).count() == 1
     assert run.done == run.planned == 15 * run.candidates.filter(role=EVALUATE).count()
+    assert run.chunks.filter(deaths=1).exists()
+    assert run.events.filter(message__startswith="A worker was lost").count() == 1
 
 
 def test_a_killed_worker_bears_each_candidate_once(alice, document, simulator, monkeypatch):

@@ -10,7 +10,6 @@ from runs.kinds.select.standing import selection_of
 from runs.models import Chunk, RunState
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
-from runs.services.configurations import save_configuration
 from runs.services.control.retrying import retry_failed
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import cancel_run, create_run
@@ -21,7 +20,6 @@ from tests.harness.processes import wait_until_gone
 from tests.harness.work import MODELS, TERSE
 from tests.workers.working import finish, running_worker
 from workers.engine import overtime
-from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import KINDS
 from workers.engine.kinds.evaluate import Evaluation
 from workers.engine.plugins import PLUGINS, install_plugins
@@ -251,8 +249,11 @@ def fan(document, endpoint, installed):
     }
 
 
-def test_the_cap_holds_over_two_workers_when_agents_fan_out(alice, fan, simulator):
+def test_calls_of_agents_are_estimated_and_the_cap_holds_over_two_workers(alice, fan, simulator):
     simulator.change(latency_ms=10)
+    for steps, calls in ((fan["steps"], 1 + 1 + 5), (fan["steps"][2:], 5)):
+        found = estimate({**fan, "steps": steps}, every_dataset())
+        assert (found.problems, found.calls_to_send) == ([], found.trials * calls)
     with running_worker(), running_worker():
         run = finish(create_run(alice, {**fan, "cache": "off"}))
     assert run.state == RunState.COMPLETED
@@ -280,21 +281,6 @@ def test_each_call_is_shown_and_cached_answers_keep_their_price(alice, fan, simu
     assert "A router chose another step." in page
     cached = client_of(alice).get(second.scores.get(position=0).get_absolute_url()).content.decode()
     assert "Without cache" in cached
-
-
-def test_the_calls_of_agents_are_estimated_or_refused_if_not_installed(fan, simulator, alice):
-    for steps, calls in ((fan["steps"], 1 + 1 + 5), (fan["steps"][2:], 5)):
-        found = estimate({**fan, "steps": steps}, every_dataset())
-        assert found.problems == []
-        assert found.calls_to_send == found.trials * calls
-    PLUGINS.clear()
-    for refuse in (
-        lambda: create_run(alice, fan),
-        lambda: save_configuration(alice, "fan", fan),
-    ):
-        with pytest.raises(ConfigurationError, match="Choose one of: self_consistency") as caught:
-            refuse()
-        assert [problem.path for problem in caught.value.problems] == ["steps.1.agent"]
 
 
 def prices_of(run):

@@ -8,11 +8,11 @@ import pytest
 import redis
 from django.db.models import Sum
 
-from runs.models import CachedReply, Chunk, ChunkState, Endpoint, RunSample, RunState, Score
+from runs.models import CachedReply, ChunkState, Endpoint, RunSample, RunState, Score
 from runs.selectors.worker_beats import count_workers
-from runs.services.runs import cancel_run, create_run
+from runs.services.runs import create_run
 from tests.harness.patience import wait_until
-from tests.workers.working import finish, kill, paused, running_worker
+from tests.workers.working import finish, paused, running_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -148,49 +148,6 @@ def test_a_run_without_limits_is_as_fast_as_its_endpoint_lets(alice, document, e
     assert "0 cache hits (0.0 %)" in told
     assert " % of 33 calls at once used on average" in told
     assert "no call was throttled" in told
-
-
-def test_a_cancelled_run_stops_and_keeps_what_it_has(alice, few, simulator):
-    simulator.change(hold_after=30)  # of 100: it cannot end meanwhile
-    with running_worker(threads=8):
-        run = create_run(alice, {**few, "repeats": 5})
-        wait_until(lambda: Score.objects.filter(run=run).exists())
-        wait_until(lambda: simulator.ledger()["in_flight"] == 12)  # all of its slots are held
-        calls = simulator.ledger()["total"]
-        assert cancel_run(run)
-        wait_until(lambda: simulator.ledger()["in_flight"] == 0)
-    assert simulator.ledger()["total"] == calls
-    run.refresh_from_db()
-    assert run.state == RunState.CANCELLED
-    assert 0 < run.done < run.planned
-    check_counters(run)
-    assert not cancel_run(run)
-
-
-@pytest.mark.postgresql("leases: taken back from a dead worker, and its results fenced off")
-def test_a_stopped_worker_gives_its_chunks_back_and_a_killed_loses_nothing(alice, few, simulator):
-    few["repeats"] = 5
-    with running_worker():
-        undisturbed = finish(create_run(alice, few))
-        simulator.change(latency_ms=200)  # the rest would take long
-        run = create_run(alice, few)
-        wait_until(lambda: Score.objects.filter(run=run).exists())
-    leased = Chunk.objects.filter(run=run, state=ChunkState.LEASED)
-    assert not leased.exists()
-    stored = Score.objects.filter(run=run).count()
-    simulator.change(latency_ms=0, hold_after=20)
-    with running_worker() as worker:
-        wait_until(lambda: Score.objects.filter(run=run).count() > stored and leased.exists())
-        expired = kill(worker, run)
-    simulator.change(hold_after=None)
-    assert expired
-    with running_worker():
-        finish(run)
-    assert run.state == RunState.COMPLETED
-    check_counters(run)
-    assert table_hash(run) == table_hash(undisturbed)
-    assert run.chunks.filter(deaths=1).count() == expired
-    assert run.events.filter(message__startswith="A worker was lost").count() == 1
 
 
 def test_messages_lost_with_redis_are_sent_again_and_an_endpoint_that_is_gone_fails_its_run(

@@ -3,8 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import open_context
-
 pytestmark = pytest.mark.late
 
 CHOICES = '[{"question": "Which?", "choices": ["A", "B"]}]'
@@ -56,18 +54,3 @@ def test_an_array_is_previewed_and_a_csv_imported_if_it_is_good(page, witness, s
     expect(page.get_by_role("table")).to_contain_text("What is 1 + 1?")
     after = site.database.count("runs_dataset"), site.database.count("runs_case")
     assert after == (before[0] + 1, before[1] + 2)
-
-
-def test_a_broken_csv_is_refused_without_scripts_too(browser, site, context, demo):
-    before = site.database.count("runs_dataset")
-    state = context.storage_state()
-    plain = open_context(browser, site, storage_state=state, java_script_enabled=False)
-    page = plain.new_page()
-    page.goto("/datasets/import/")
-    page.get_by_label("Name").fill("sums without scripts")
-    page.get_by_label("Or paste the rows").fill(BROKEN)
-    page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.locator("[data-errors]")).to_contain_text("line 3")
-    expect(page.get_by_label("Or paste the rows")).to_have_value(BROKEN)
-    plain.close()
-    assert site.database.count("runs_dataset") == before

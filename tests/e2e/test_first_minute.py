@@ -1,6 +1,6 @@
-"""The first minute: from the printed link to a live run, and once more from the cache. And the
-first hour, with a server of one's own and a dataset as its authors publish it: no column is
-renamed, no row cut off, and what was typed in the browser is found again by a file."""
+"""The first minute: from the printed link to a live run. And the first hour, with a server of one's
+own and a dataset as its authors publish it: no column is renamed, no row cut off, and what was
+typed in the browser is found again by a file."""
 
 import json
 import os
@@ -12,13 +12,7 @@ from playwright.sync_api import expect
 
 from scripts.first_hour import Tried, Walk, walk_all
 from tests.e2e.conftest import DEMO_LIMIT, DEMO_TRIALS, NO_SCORES
-from tests.e2e.run_page import (
-    LARGEST_SHIFT,
-    assert_page_equals_database,
-    live_texts,
-    run_the_demo,
-    wait_until_final,
-)
+from tests.e2e.run_page import LARGEST_SHIFT, assert_page_equals_database, live_texts
 from workers.simulator.demo import make_questions
 
 pytestmark = pytest.mark.late
@@ -74,17 +68,6 @@ def test_the_pictures_are_drawn_without_a_reload(first_minute):
     expect(page.locator(".histogram")).to_have_text([re.compile(r"n 60\b")] * 6)
     shown = page.evaluate(COLOURS_OF_CELLS)
     assert len(shown) >= 2, "the heatmap is of one colour"
-
-
-def test_the_demo_again_is_served_from_the_cache(page, witness, site, demo):
-    calls_before = site.simulator.ledger()["total"]
-    run_the_demo(page)
-    wait_until_final(page)
-    texts = live_texts(page)
-    assert texts["cache_rate"] == "100.0 %"
-    assert texts["calls"] == "0 sent, 0 retried, 0 throttled"
-    assert_page_equals_database(page, site.database)
-    assert site.simulator.ledger()["total"] == calls_before
 
 
 @pytest.fixture

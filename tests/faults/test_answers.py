@@ -17,15 +17,7 @@ MOST_GROWTH_MB = 50.0
 MOST_TRIES = 3  # the first, and two retries
 BRACKETS = "[" * 100_000
 BROKEN = dict.fromkeys(("malformed", "html", "empty", "wrong_schema", "deep"), "malformed_answer")
-SENSELESS = (
-    "I would rather not say.",
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "1e400",
-    "9/10",
-    BRACKETS,
-)
+SENSELESS = ("I would rather not say.", "NaN", "Infinity", "-Infinity", "1e400", "9/10", BRACKETS)
 UNPRINTABLE = ("\u202eevil\u202c 42", "4" * 1_000_000)
 HUGE = {"huge": "too_large", "endless": "too_large", "gzip_bomb": "malformed_answer"}
 
@@ -123,10 +115,7 @@ def test_unprintable_answers(stage):
 
 
 @pytest.mark.row(
-    "29",
-    "300 MB, an endless answer, a gzip bomb",
-    "memory grows by at most 50 MB",
-    is_short=True,
+    "29", "300 MB, an endless answer, a gzip bomb", "memory grows by at most 50 MB", is_short=True
 )
 def test_huge_answers(stage):
     """The bomb is 300 MB packed into a few kilobytes."""

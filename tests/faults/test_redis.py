@@ -33,10 +33,7 @@ def test_redis_is_killed(stage):
 
 
 @pytest.mark.row(
-    "10",
-    "Redis emptied at 50 %, under a rate",
-    "no gap above 15 s; limits hold",
-    is_short=True,
+    "10", "Redis emptied at 50 %, under a rate", "no gap above 15 s; limits hold", is_short=True
 )
 def test_redis_is_emptied_under_a_rate(stage):
     per_minute = 1800

@@ -37,9 +37,7 @@ def test_one_worker_is_killed(stage):
 
 
 @pytest.mark.row(
-    "2",
-    "kill -9 of all workers, started again after 20 s",
-    "first call within 45 s of the start",
+    "2", "kill -9 of all workers, started again after 20 s", "first call within 45 s of the start"
 )
 def test_all_workers_are_killed(stage):
     act = stage.launch(SHORT)
@@ -181,9 +179,7 @@ def test_a_worker_is_frozen_for_longer_than_its_lease(stage):
 
 
 @pytest.mark.row(
-    "5",
-    "a trial that kills every worker",
-    "given up after 3 deaths, the rest finishes",
+    "5", "a trial that kills every worker", "given up after 3 deaths, the rest finishes"
 )
 def test_one_trial_kills_every_worker(stage):
     site = stage.site
@@ -229,10 +225,7 @@ def keep_alive_until_over(act, seconds):
 
 
 @pytest.mark.row(
-    "7",
-    "SIGTERM under load",
-    "exit within 30 s, 0 wasted calls, 0 leases left",
-    is_short=True,
+    "7", "SIGTERM under load", "exit within 30 s, 0 wasted calls, 0 leases left", is_short=True
 )
 def test_a_worker_is_stopped_under_load(stage):
     act = stage.launch(SHORT, held_at=0.3)

@@ -242,10 +242,7 @@ def test_the_commit_of_an_image_or_of_another_worktree_is_found(tmp_path):
 
 @table(
     ("smtp://mail.example", ("mail.example", 25, "", "", False, False)),
-    (
-        "smtp+starttls://ada:p%40ss@mail.example",
-        ("mail.example", 587, "ada", "p@ss", True, False),
-    ),
+    ("smtp+starttls://ada:p%40ss@mail.example", ("mail.example", 587, "ada", "p@ss", True, False)),
     ("smtps://mail.example:2465", ("mail.example", 2465, "", "", False, True)),
 )
 def test_a_mail_server_is_one_address(url, expected):

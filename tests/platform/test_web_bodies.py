@@ -124,10 +124,7 @@ REFUSED = {
 }
 
 
-@table(
-    row([], id=""),
-    row(["Cookie: evalsite_session=invented"], id="cookie"),
-)
+@table(row([], id=""), row(["Cookie: evalsite_session=invented"], id="cookie"))
 async def test_a_visitor_is_refused_before_a_byte_of_a_large_body_is_read(connect, more):
     answers = {}
     for path in REFUSED:

@@ -17,12 +17,6 @@ def alice(transactional_db):
 
 
 @pytest.fixture
-def ada(transactional_db, alice):
-    """Alice, for the tests of the commands."""
-    return alice
-
-
-@pytest.fixture
 def few(document):
     """One prompt and one model: 20 trials, none of them cached."""
     prompts, models = document["prompts"][:1], ["simulated/sim-small"]

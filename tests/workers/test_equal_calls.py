@@ -5,7 +5,6 @@ import signal
 from datetime import timedelta
 
 import pytest
-import redis
 from django.utils import timezone
 
 from runs.models import CachedReply, Chunk, RunState
@@ -13,6 +12,7 @@ from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.chunks.recovery import sweep
 from runs.services.datasets.storing import store_rows
 from runs.services.runs import create_run
+from tests.conftest import shared_redis
 from tests.harness.patience import wait_until
 from tests.workers.working import finish, running_worker
 
@@ -45,12 +45,12 @@ def owners(run):
     return set(run.chunks.values_list("owner", flat=True))
 
 
-def test_equal_trials_of_two_processes_send_one_call_per_repeat(alice, twins, simulator, settings):
+def test_equal_trials_of_two_processes_send_one_call_per_repeat(alice, twins, simulator):
     simulator.change(hold_after=0)
     twins["repeats"] = 2
     with running_worker(), running_worker():
         run = create_run(alice, twins)
-        wait_until(lambda: bool(awaited_flights(settings.REDIS_URL)))
+        wait_until(lambda: bool(awaited_flights()))
         simulator.change(hold_after=None)
         finish(run)
     assert run.state == RunState.COMPLETED
@@ -98,15 +98,15 @@ def test_one_failure_is_not_everybodys_and_a_refreshing_run_asks_again(alice, tw
     assert run.calls_joined == EQUAL - run.calls_sent
 
 
-def test_a_killed_process_holds_up_nobody_who_waits_for_its_call(alice, twins, simulator, settings):
+def test_a_killed_process_holds_up_nobody_who_waits_for_its_call(alice, twins, simulator):
     simulator.play({"match": {}, "times": 1, "do": "hang"})
     with running_worker(), running_worker():
         run = create_run(alice, twins)
-        wait_until(lambda: len(awaited_flights(settings.REDIS_URL)) == 1)
+        wait_until(lambda: len(awaited_flights()) == 1)
         wait_until(lambda: simulator.ledger()["total"] == 1)
-        (dead,) = awaited_flights(settings.REDIS_URL)
+        (dead,) = awaited_flights()
         os.kill(int(dead.split(":")[1]), signal.SIGKILL)
-        end_flights(settings.REDIS_URL)
+        end_flights()
         wait_until(lambda: simulator.ledger()["total"] == 2)
         past = timezone.now() - timedelta(seconds=1)  # instead of waiting for the leases' end
         Chunk.objects.filter(run=run, owner=dead).update(lease_until=past)
@@ -117,18 +117,16 @@ def test_a_killed_process_holds_up_nobody_who_waits_for_its_call(alice, twins, s
     assert simulator.ledger()["total"] == 2
 
 
-def end_flights(url):
+def end_flights():
     """As if the time of their locks had passed, which is the one of the setting."""
-    client = redis.Redis.from_url(url)
-    (name,) = client.keys("flight:*")
-    assert 10_000 < client.pttl(name) <= 1000 * FLIGHT_SECONDS  # above the default
-    client.delete(name)
+    (name,) = shared_redis().keys("flight:*")
+    assert 10_000 < shared_redis().pttl(name) <= 1000 * FLIGHT_SECONDS  # above the default
+    shared_redis().delete(name)
 
 
-def awaited_flights(url):
+def awaited_flights():
     """The host:pid:id of who flies, of each flight that another process waits for."""
-    client = redis.Redis.from_url(url, decode_responses=True)
-    names = client.keys("flight:*")
-    assert isinstance(names, list)
-    states = [str(client.get(name) or "") for name in names]
+    states = [
+        (shared_redis().get(name) or b"").decode() for name in shared_redis().keys("flight:*")
+    ]
     return [state[1:] for state in states if state.startswith("w")]

@@ -5,8 +5,6 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-import redis
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -17,6 +15,7 @@ from runs.services.control.limits import retune_run
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import cancel_run, create_run
+from tests.conftest import shared_redis
 from tests.harness.patience import wait_until
 from tests.workers.working import finish, is_in, running_worker
 from workers import following
@@ -139,7 +138,7 @@ def test_a_worker_that_dies_while_pausing_leaves_the_run_to_be_paused(alice, hel
     sweep()
     assert is_in(run, RunState.PAUSED)
     simulator.change(latency_ms=0)
-    redis.Redis.from_url(settings.REDIS_URL).flushall()
+    shared_redis().flushall()
     with running_worker():
         sweep()
         assert is_in(run, RunState.PAUSED)  # restarts of everything change nothing

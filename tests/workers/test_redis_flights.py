@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import redis.asyncio
 
+from tests.conftest import shared_redis
 from tests.harness.patience import PATIENCE_SECONDS
 from workers import redis_flights
 from workers.engine.calling.cache import MemoryCache
@@ -79,22 +80,21 @@ def url(settings):
     return str(settings.REDIS_URL)
 
 
-async def until_some_flight_is(url, state, flights=1):
+async def until_some_flight_is(state, flights=1):
     """Wait for what Redis knows of a flight: w others wait for it, d it has landed."""
-    async with redis.asyncio.Redis.from_url(url, decode_responses=True) as client:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                states = [await client.get(key) for key in await client.keys("flight:*")]
-                if sum(str(found).startswith(state) for found in states) >= flights:
-                    return
-                await asyncio.sleep(0.005)  # Redis tells nobody: ask again
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            states = [shared_redis().get(key) or b"" for key in shared_redis().keys("flight:*")]
+            if sum(found.decode().startswith(state) for found in states) >= flights:
+                return
+            await asyncio.sleep(0.005)  # Redis tells nobody: ask again
 
 
 async def test_a_thousand_equal_calls_of_four_processes_are_one(url):
     provider = Provider()
     async with workers(url, 4) as flights, asyncio.TaskGroup() as group:
         tasks = [group.create_task(flights[n % 4].fly(KEY, provider.call)) for n in range(1000)]
-        await until_some_flight_is(url, "w")
+        await until_some_flight_is("w")
         provider.may_answer.set()
     landings = [task.result() for task in tasks]
     assert provider.calls == 1
@@ -125,7 +125,7 @@ async def test_calls_that_begin_while_others_are_answered_are_made_once(url):
             group.create_task(flights[0].fly(key, provider.call))
             group.create_task(flights[1].fly(key, provider.call))
             await asyncio.sleep(0.0005)  # spreads them over several exchanges
-        await until_some_flight_is(url, "w", len(keys))
+        await until_some_flight_is("w", len(keys))
         provider.may_answer.set()
     assert provider.calls == len(keys)
 
@@ -168,7 +168,7 @@ async def test_when_the_one_that_flies_fails_another_flies(url):
         first = asyncio.create_task(flights[0].fly(KEY, provider.call))
         await provider.is_called.wait()
         others = [asyncio.create_task(flights[1].fly(KEY, provider.call)) for _ in range(20)]
-        await until_some_flight_is(url, "w")
+        await until_some_flight_is("w")
         provider.may_answer.set()
         with pytest.raises(ServerError):
             await first
@@ -205,7 +205,7 @@ async def test_a_cancelled_flight_is_taken_over(url):
         leader = asyncio.create_task(flights[0].fly(KEY, provider.call))
         await provider.is_called.wait()
         heir = asyncio.create_task(flights[1].fly(KEY, provider.call))
-        await until_some_flight_is(url, "w")
+        await until_some_flight_is("w")
         leader.cancel()
         provider.may_answer.set()
         landing = await asyncio.wait_for(heir, PATIENCE_SECONDS)
@@ -214,8 +214,7 @@ async def test_a_cancelled_flight_is_taken_over(url):
 
 
 async def test_a_flight_of_a_dead_process_is_taken_over_when_its_lock_ends(url):
-    async with redis.asyncio.Redis.from_url(url) as client:
-        await client.set(f"flight:{KEY}", "fdead", px=400)
+    shared_redis().set(f"flight:{KEY}", "fdead", px=400)
     provider = Provider(is_quick=True)
     async with workers(url, 2) as flights:
         landings = await asyncio.gather(*[flights[n % 2].fly(KEY, provider.call) for n in range(9)])
@@ -226,15 +225,15 @@ async def test_a_flight_of_a_dead_process_is_taken_over_when_its_lock_ends(url):
 async def test_a_long_flight_keeps_its_lock(url, monkeypatch):
     monkeypatch.setattr(redis_flights, "RENEWALS_PER_LOCK", 1000)  # soon; and the lock is long
     provider, lock = Provider(), 1000 * PATIENCE_SECONDS
-    async with workers(url, 2) as flights, redis.asyncio.Redis.from_url(url) as client:
+    async with workers(url, 2) as flights:
         leader = asyncio.create_task(flights[0].fly(KEY, provider.call))
         await provider.is_called.wait()
         joiner = asyncio.create_task(flights[1].fly(KEY, provider.call))
-        await until_some_flight_is(url, "w")
-        await client.pexpire(f"flight:{KEY}", round(lock / 2))  # as if half of it had passed
+        await until_some_flight_is("w")
+        shared_redis().pexpire(f"flight:{KEY}", round(lock / 2))  # as if half of it had passed
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while await client.pttl(f"flight:{KEY}") <= lock / 2:
-                pass  # each look takes Redis a moment
+            while shared_redis().pttl(f"flight:{KEY}") <= lock / 2:  # noqa: ASYNC110
+                await asyncio.sleep(0)  # each look takes Redis a moment
         provider.may_answer.set()
         assert (await joiner).is_joined
         assert not (await leader).is_joined
@@ -246,7 +245,7 @@ async def test_who_comes_before_the_answer_is_stored_waits_for_it(url):
     cache, provider = CountingCache(), Provider(is_quick=True)
     async with workers(url, 2, cache) as flights:
         landing = await flights[0].fly(KEY, provider.call)
-        await until_some_flight_is(url, "d")
+        await until_some_flight_is("d")
         late = asyncio.create_task(flights[1].fly(KEY, provider.call))
         async with asyncio.timeout(PATIENCE_SECONDS):
             while cache.looks < 3:  # noqa: ASYNC110
@@ -266,11 +265,10 @@ async def test_a_large_answer_goes_by_the_cache(url):
 
     async with workers(url, 2, cache) as flights:
         tasks = [asyncio.create_task(each.fly(KEY, call)) for each in flights]
-        await until_some_flight_is(url, "w")
+        await until_some_flight_is("w")
         provider.may_answer.set()
         landings = await asyncio.gather(*tasks)
-        async with redis.asyncio.Redis.from_url(url) as client:
-            assert await client.strlen(f"flight:{KEY}") < 100
+        assert shared_redis().strlen(f"flight:{KEY}") < 100
     assert provider.calls == 1
     assert len({landing.reply.text for landing in landings}) == 1
 
@@ -284,7 +282,7 @@ async def test_who_refreshes_joins_calls_of_the_same_run_only_and_never_gets_wha
             group.create_task(each.fly(KEY, provider.call, scope))
             for each, scope in zip(flights, scopes, strict=True)
         ]
-        await until_some_flight_is(url, "w")
+        await until_some_flight_is("w")
         provider.may_answer.set()
     assert provider.calls == 3
     assert sum(task.result().is_joined for task in tasks) == 1
@@ -311,19 +309,17 @@ async def test_without_redis_equal_calls_are_joined_within_the_process():
 
 async def test_closing_frees_what_was_held_and_calls_nobody_joins_leave_no_answers(url):
     provider, quick = Provider(), Provider("a secret answer", is_quick=True)
-    async with redis.asyncio.Redis.from_url(url) as client:
-        async with workers(url, 1) as flights:
-            task = asyncio.create_task(flights[0].fly(KEY, provider.call))
-            await provider.is_called.wait()
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        assert await client.keys("flight:*") == []
-        async with workers(url, 1) as flights:
-            await asyncio.gather(*[flights[0].fly(f"{n:064}", quick.call) for n in range(50)])
-        names = await client.keys("flight:*")
-        assert {await client.get(name) for name in names} == {b"d"}
-        lives = [await client.pttl(name) for name in names]
-    assert all(0 < life <= 1000 * PATIENCE_SECONDS for life in lives)
+    async with workers(url, 1) as flights:
+        task = asyncio.create_task(flights[0].fly(KEY, provider.call))
+        await provider.is_called.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert shared_redis().keys("flight:*") == []
+    async with workers(url, 1) as flights:
+        await asyncio.gather(*[flights[0].fly(f"{n:064}", quick.call) for n in range(50)])
+    names = shared_redis().keys("flight:*")
+    assert {shared_redis().get(name) for name in names} == {b"d"}
+    assert all(0 < shared_redis().pttl(name) <= 1000 * PATIENCE_SECONDS for name in names)
 
 
 NO_ANSWERS = [

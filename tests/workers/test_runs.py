@@ -5,12 +5,12 @@ import json
 from collections import Counter
 
 import pytest
-import redis
 from django.db.models import Sum
 
 from runs.models import CachedReply, ChunkState, Endpoint, RunSample, RunState, Score
 from runs.selectors.worker_beats import count_workers
 from runs.services.runs import create_run
+from tests.conftest import shared_redis
 from tests.harness.patience import wait_until
 from tests.workers.working import finish, paused, running_worker
 
@@ -151,14 +151,14 @@ def test_a_run_without_limits_is_as_fast_as_its_endpoint_lets(alice, document, e
 
 
 def test_messages_lost_with_redis_are_sent_again_and_an_endpoint_that_is_gone_fails_its_run(
-    alice, few, simulator, settings
+    alice, few, simulator
 ):
     second = Endpoint.objects.create(name="second", kind="simulated")
     run, lost = (
         create_run(alice, {**few, "models": [f"{name}/sim-small"]})
         for name in ("simulated", "second")
     )
-    redis.Redis.from_url(settings.REDIS_URL).flushall()
+    shared_redis().flushall()
     second.delete()
     with running_worker():
         wait_until(lambda: count_workers() == 1)  # it says that it lives, until it is stopped

@@ -4,8 +4,6 @@ judge, not our own count."""
 from datetime import timedelta
 
 import pytest
-import redis
-from django.conf import settings
 from django.db.models import Sum
 
 from runs.models import ChunkState, Dataset, EndpointKind, RunState
@@ -18,6 +16,7 @@ from runs.services.control.limits import retune_run
 from runs.services.control.resuming import resume_run
 from runs.services.people.quotas import set_person_quota
 from runs.services.runs import create_run
+from tests.conftest import shared_redis
 from tests.harness.factories import make_person
 from tests.harness.patience import wait_until
 from tests.workers.working import finish, is_in, kill, paused, running_worker
@@ -109,8 +108,7 @@ def test_other_kinds_of_endpoints_run_and_cost_alike(alice, both, simulator, pri
 
 
 def calls_known_to_redis(run):
-    client = redis.Redis.from_url(settings.REDIS_URL)
-    return int(client.hget(f"permits:state:run:{run.pk}", "calls_used") or 0)
+    return int(shared_redis().hget(f"permits:state:run:{run.pk}", "calls_used") or 0)
 
 
 def warnings_of(run):
@@ -185,7 +183,7 @@ def test_a_budget_holds_when_redis_forgets_everything(alice, few, simulator, mon
     with running_worker(), running_worker():
         run = create_run(alice, {**few, "repeats": 5, "budget": {"calls": 50}})
         wait_until(lambda: simulator.ledger()["total"] == 30 + SLOTS)
-        redis.Redis.from_url(settings.REDIS_URL).flushall()
+        shared_redis().flushall()
         # Told by whoever asks first, or stored: all but those in flight, as it should be.
         wait_until(lambda: calls_known_to_redis(run) >= 30)
         simulator.change(hold_after=None)

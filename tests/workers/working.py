@@ -8,8 +8,6 @@ from datetime import timedelta
 from multiprocessing.process import BaseProcess
 
 import pytest
-import redis
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -17,6 +15,7 @@ from runs.models import ChunkState, Endpoint, Run, RunState
 from runs.services.chunks import planning
 from runs.services.chunks.planning import advance_run
 from runs.services.control.endpoint_pauses import reset_breaker
+from tests.conftest import shared_redis
 from tests.harness.patience import PATIENCE_SECONDS, wait_until
 from tests.harness.site import environment_of_the_tests
 from tests.workers.forking import FORKS, work
@@ -88,9 +87,8 @@ def kill(worker: BaseProcess, run: Run) -> int:
     worker.kill()
     worker.join()
     past = timezone.now() - timedelta(seconds=1)
-    client = redis.Redis.from_url(settings.REDIS_URL, decode_responses=True)
-    for key in client.scan_iter("permits:expires:*"):
-        names = [str(name) for name in client.zrange(key, 0, -1)]
+    for key in shared_redis().scan_iter("permits:expires:*"):
+        names = [name.decode() for name in shared_redis().zrange(key, 0, -1)]
         if dead := [name for name in names if f":{worker.pid}:" in name]:
-            client.zadd(key, dict.fromkeys(dead, 1))
+            shared_redis().zadd(key, dict.fromkeys(dead, 1))
     return run.chunks.filter(state=ChunkState.LEASED).update(lease_until=past)

@@ -10,11 +10,6 @@ One site for a whole package of stories, served as a person does it, stopped wit
     site.simulator.change(hold_after=20)    # SimulatorClient: change, play, ledger, requests
     site.come_to_rest()                     # between stories
 
-Only a web process, on the database and the Redis of the tests themselves:
-
-    with running_web() as web:              # needs `transactional_db`: it sees what is committed
-        urlopen(f"{web.url}/healthz")       # web.process is its LoggedProcess
-
 A site that a test may break, with every part in its hands and nobody who starts it again:
 
     with SiteInParts(EVALSITE_LEASE_SECONDS="6") as site:
@@ -32,11 +27,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from evalsite.embedded.loose_parts import LoggedProcess, LooseParts
@@ -260,29 +254,6 @@ class SiteInParts(Site):
         if self.postgres:
             self.postgres.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class Web(NamedTuple):
-    url: str
-    process: LoggedProcess
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-
-@contextmanager
-def running_web(**variables: str) -> Iterator[Web]:
-    """With the options that `serve` gives it, on the database and the Redis of the tests."""
-    env = environment_of_the_tests()
-    parts = LooseParts(
-        Path(env["EVALSITE_DATA"]), {**env, **variables}, ready_seconds=PATIENCE_SECONDS
-    )
-    process = parts.start_web()
-    try:
-        yield Web(parts.wait_for_web(process), process)
-    finally:
-        process.kill()
 
 
 def environment_of_the_tests() -> dict[str, str]:

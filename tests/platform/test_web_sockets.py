@@ -5,6 +5,7 @@ import json
 import time
 from collections import Counter
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
@@ -13,6 +14,7 @@ from aiohttp import WSMsgType
 from channels.db import database_sync_to_async
 from django.conf import settings
 
+from evalsite.embedded.loose_parts import LooseParts
 from evalsite.embedded.parts import WEBSOCKET_BYTES
 from evalsite.web.sockets import BURST, Allowance
 from runs import open_sockets
@@ -22,7 +24,7 @@ from tests.conftest import shared_redis
 from tests.harness.factories import client_of, make_dataset, make_person, make_run
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.processes import forget_peak_memory, memory_mb
-from tests.harness.site import running_web
+from tests.harness.site import environment_of_the_tests
 from tests.harness.table import row, table
 
 POLICY_VIOLATION, TOO_MANY = 1008, 4429
@@ -88,18 +90,26 @@ async def until_counted(person, sockets):
 
 @pytest.fixture(scope="module")
 def web(django_db_setup, django_db_blocker):
-    with django_db_blocker.unblock(), running_web() as started:
+    """Only a web process, on the database and the Redis of the tests."""
+    with django_db_blocker.unblock():
+        env = environment_of_the_tests()
+    parts = LooseParts(Path(env["EVALSITE_DATA"]), env, ready_seconds=PATIENCE_SECONDS)
+    started = parts.start_web()
+    try:
+        parts.wait_for_web(started)
         yield started
+    finally:
+        started.kill()
 
 
 @pytest.fixture
 async def browser(web, transactional_db):
     run, cookies = await running_and_signed_in()
-    many = aiohttp.TCPConnector(limit=0)
+    url, many = web.env["EVALSITE_ORIGINS"], aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(
-        headers={"Origin": web.url}, cookies=cookies, connector=many
+        headers={"Origin": url}, cookies=cookies, connector=many
     ) as http:
-        yield Browser(run.owner_id, http, f"{web.url}/ws/runs/{run.pk}/")
+        yield Browser(run.owner_id, http, f"{url}/ws/runs/{run.pk}/")
 
 
 @pytest.fixture

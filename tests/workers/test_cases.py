@@ -25,7 +25,7 @@ from runs.services.removing.retention import prune_runs
 from runs.services.runs import create_run
 from tests import toy_kind
 from tests.harness.factories import client_of, make_person, toy_document
-from tests.workers.working import finish, paused, running_worker
+from tests.workers.working import finish, running_worker
 from workers.engine.kinds import KINDS
 from workers.engine.records import EVALUATE
 from workers.simulator.demo import make_questions
@@ -145,16 +145,3 @@ def test_the_first_rows_are_judged_by_a_column_they_name(alice, both, selection,
     assert "column answer" in page
     about = client_of(alice).get(reverse("run_configuration", args=[some.pk])).content.decode()
     assert "5 of 20 rows" in " ".join(about.split())
-
-
-def test_a_run_whose_answers_cannot_be_scored_is_paused_and_says_what_to_do(alice, few, simulator):
-    simulator.change(latency_ms=5)
-    rows = [{"question": f"What is {n} + 1?", "answer": "some"} for n in range(200)]
-    import_dataset(alice, "words", "\n".join(map(json.dumps, rows)), "jsonl")
-    with running_worker():
-        run = paused(create_run(alice, few | {"dataset": "words"}))
-    count, _, told = run.reason.partition(" ")
-    assert 20 <= int(count) <= 20 + 2 * 12  # those of the last writing are counted, too
-    assert told.startswith("trials in a row failed with “scorer error”: Case ")
-    assert "Mend the dataset or the scorer, then duplicate the run" in run.reason
-    assert simulator.ledger()["total"] <= 20 + 2 * 12  # a streak, and what the slots held

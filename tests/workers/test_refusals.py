@@ -165,6 +165,7 @@ def test_trials_that_two_workers_cannot_score_are_one_row(story):
     assert story.write("b", 1, SCORER) == "pausing"
     words = "20 trials in a row failed with “scorer error”: Not a number. "
     assert story.run.reason.startswith(words)
+    assert "Mend the dataset or the scorer, then duplicate the run" in story.run.reason
 
 
 @pytest.mark.parametrize("between", ["", TimedOut.name, Refused.name])

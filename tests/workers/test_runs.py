@@ -115,24 +115,6 @@ def test_whatever_is_at_once_gives_the_same_table(alice, both, simulator):
     check_counters(two_level)
 
 
-def test_a_selection_chooses_the_same_under_two_level(alice, selection, simulator):
-    selection["strategy"] = {"name": "arm_elimination", "batch": 4}
-    batches = {"max_concurrent_genomes": 2, "genome_batch_size": 3}
-    two_level = {"max_concurrent": 12, "schedule": "two_level"}
-    with running_worker():
-        usual = finish(create_run(alice, selection))
-        for limits in (batches, two_level):
-            split = finish(create_run(alice, {**selection, "limits": limits}))
-            assert (split.state, split.done, split.chosen) == (
-                usual.state,
-                usual.done,
-                usual.chosen,
-            )
-            assert sorted(row[1:] for row in results(split)) == sorted(
-                row[1:] for row in results(usual)
-            )
-
-
 def test_a_run_without_limits_is_as_fast_as_its_endpoint_lets(alice, document, endpoint, simulator):
     Endpoint.objects.filter(pk=endpoint.pk).update(max_concurrent=33, adaptive=False)
     simulator.change(latency_ms=20, gather=33)

@@ -122,10 +122,12 @@ def start_services(*, needs_redis: bool, is_one_of_many: bool) -> None:
     os.environ["EVALSITE_DATA"] = str(folder)
     if needs_redis and (is_one_of_many or not os.environ.get("REDIS_URL")):
         start_redis(folder)
-    if os.environ.get("EVALSITE_TEST_DATABASE", "sqlite") == "postgres":
-        start_postgres()
-    else:
+    if os.environ.get("EVALSITE_TEST_DATABASE", "sqlite") != "postgres":
         os.environ.pop("DATABASE_URL", None)
+    elif not os.environ.get("DATABASE_URL"):
+        from tests.harness.postgres import PostgresServer
+
+        os.environ["DATABASE_URL"] = running.enter_context(PostgresServer()).url_for()
 
 
 def forget_own_settings() -> None:
@@ -141,14 +143,6 @@ def start_redis(folder: Path) -> None:
     parts.wait_for_redis()
     redis_url_file(folder).unlink()  # only for us, by the environment
     os.environ["REDIS_URL"] = f"{parts.env['REDIS_URL']}?{PATIENT_WITH_REDIS}"
-
-
-def start_postgres() -> None:
-    if os.environ.get("DATABASE_URL"):
-        return
-    from tests.harness.postgres import PostgresServer
-
-    os.environ["DATABASE_URL"] = running.enter_context(PostgresServer()).url_for()
 
 
 class SideBySide(LoadScopeScheduling):  # type: ignore[misc]  # it has no types

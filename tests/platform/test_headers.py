@@ -215,15 +215,10 @@ def test_a_change_of_the_role_takes_another_key(role, db):
     assert thief.get("/password/").status_code == 302, "the old key opens nothing any more"
 
 
-def https_settings(monkeypatch):
-    """As this file reads them where the site is served over TLS."""
-    monkeypatch.setenv("EVALSITE_ORIGINS", "https://eval.example.com")
-    return runpy.run_path(str(BASE_DIR / "evalsite" / "settings.py"))
-
-
 def test_over_tls_every_cookie_is_secure_and_bound_to_the_host(db, monkeypatch):
     make_person_with_password("bob")
-    values = https_settings(monkeypatch)
+    monkeypatch.setenv("EVALSITE_ORIGINS", "https://eval.example.com")
+    values = runpy.run_path(str(BASE_DIR / "evalsite" / "settings.py"))
     names = [name for name in values if "COOKIE" in name and name.isupper()]
     with override_settings(**{name: values[name] for name in names}):
         browser = Client()

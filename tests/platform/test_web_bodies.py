@@ -23,8 +23,8 @@ from runs.roles import Role
 from runs.services.people.tokens import create_token
 from scripts.flood_bodies import measure
 from tests.harness.factories import make_person
-from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
+from tests.simulator.calls import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,16 +53,12 @@ class Wire(StringTransport):
         self.send("\r\n".join(lines).encode())
 
     async def answer(self, wanted=b"\r\n\r\n"):
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while wanted not in self.value():  # noqa: ASYNC110 - the transport tells nobody
-                await asyncio.sleep(0.005)
+        await until(lambda: wanted in self.value())
         return str(self.value().decode())
 
     async def until_asked(self):
         """Until it is known who sends; nothing more is read before."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while self.producerState == "paused":  # noqa: ASYNC110 - as above
-                await asyncio.sleep(0.005)
+        await until(lambda: self.producerState != "paused")
 
     @property
     def request(self):

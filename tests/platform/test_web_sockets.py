@@ -26,6 +26,7 @@ from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.processes import forget_peak_memory, memory_mb
 from tests.harness.site import environment_of_the_tests
 from tests.harness.table import row, table
+from tests.simulator.calls import until
 
 POLICY_VIOLATION, TOO_MANY = 1008, 4429
 CUT = 1006  # without a word: nothing more is taken from the network
@@ -83,9 +84,7 @@ async def read_to_the_end(socket):
 
 async def until_counted(person, sockets):
     """So many sockets of a person are open, as the server counts them."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while shared_redis().zcard(key_of(person)) != sockets:  # noqa: ASYNC110 - Redis tells nobody
-            await asyncio.sleep(0.01)
+    await until(lambda: shared_redis().zcard(key_of(person)) == sockets)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import time
 import pytest
 import redis.asyncio
 
-from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import table
+from tests.simulator.calls import until
 from workers.engine.clock import SystemClock
 from workers.engine.throttling.permits import Allowance, Demand, LocalPermits, Quota, Report
 from workers.engine.throttling.throttle import Throttle
@@ -109,9 +109,7 @@ async def test_the_throttle_stops_at_the_allowance_and_says_so():
             await asyncio.sleep(0)  # in flight, for a turn of the loop
 
     tasks = [asyncio.create_task(fly(number)) for number in range(20)]
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not throttle.spent("run:1"):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)  # it is asked, it tells nobody
+    await until(lambda: bool(throttle.spent("run:1")))
     assert flown == list(range(6))
     assert throttle.spent("run:1") == "calls"
     throttle.change(quota(calls=20)[0])
@@ -132,8 +130,7 @@ async def test_calls_that_were_cancelled_while_they_waited_use_nothing():
             await may_land.wait()
 
     tasks = [asyncio.create_task(fly()) for _ in range(20)]
-    while len(flown) < 10:  # noqa: ASYNC110  # ten fly, ten wait
-        await asyncio.sleep(0)  # lets them begin
+    await until(lambda: len(flown) == 10)  # ten fly, ten wait
     for task in tasks[10:]:
         task.cancel()
     may_land.set()

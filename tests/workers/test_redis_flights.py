@@ -10,6 +10,7 @@ import redis.asyncio
 
 from tests.conftest import shared_redis
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.simulator.calls import until
 from workers import redis_flights
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.errors import ServerError
@@ -82,12 +83,12 @@ def url(settings):
 
 async def until_some_flight_is(state, flights=1):
     """Wait for what Redis knows of a flight: w others wait for it, d it has landed."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while True:
-            states = [shared_redis().get(key) or b"" for key in shared_redis().keys("flight:*")]
-            if sum(found.decode().startswith(state) for found in states) >= flights:
-                return
-            await asyncio.sleep(0.005)  # Redis tells nobody: ask again
+
+    def is_so():
+        states = [shared_redis().get(key) or b"" for key in shared_redis().keys("flight:*")]
+        return sum(found.decode().startswith(state) for found in states) >= flights
+
+    await until(is_so)
 
 
 async def test_a_thousand_equal_calls_of_four_processes_are_one(url):
@@ -231,9 +232,7 @@ async def test_a_long_flight_keeps_its_lock(url, monkeypatch):
         joiner = asyncio.create_task(flights[1].fly(KEY, provider.call))
         await until_some_flight_is("w")
         shared_redis().pexpire(f"flight:{KEY}", round(lock / 2))  # as if half of it had passed
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while shared_redis().pttl(f"flight:{KEY}") <= lock / 2:  # noqa: ASYNC110
-                await asyncio.sleep(0)  # each look takes Redis a moment
+        await until(lambda: shared_redis().pttl(f"flight:{KEY}") > lock / 2)
         provider.may_answer.set()
         assert (await joiner).is_joined
         assert not (await leader).is_joined
@@ -247,9 +246,7 @@ async def test_who_comes_before_the_answer_is_stored_waits_for_it(url):
         landing = await flights[0].fly(KEY, provider.call)
         await until_some_flight_is("d")
         late = asyncio.create_task(flights[1].fly(KEY, provider.call))
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while cache.looks < 3:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)  # it looks, in vain
+        await until(lambda: cache.looks >= 3)  # in vain
         cache.put(KEY, REQUEST, landing.reply)
         assert (await asyncio.wait_for(late, PATIENCE_SECONDS)).is_joined
     assert provider.calls == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from random import Random
 from typing import Any, NamedTuple
@@ -199,6 +200,25 @@ def stand_still(part: LoggedProcess) -> None:
     """Until no thread of it goes on: one could begin a write after the lock was looked at."""
     part.signal(signal.SIGSTOP)
     wait_for(lambda: states_of_threads(part.pid) <= {"T"}, 20, "it stands still")
+
+
+@contextmanager
+def other_workers(
+    site: SiteInParts, *environments: Mapping[str, str]
+) -> Iterator[list[LoggedProcess]]:
+    """Workers that have these variables, in the place of the usual ones."""
+    usual = site.workers
+    for worker in usual:
+        worker.kill()
+    site.workers = [site.add_worker(**environment) for environment in environments]
+    try:
+        for worker in site.workers:
+            site.parts.wait_for_worker(worker)
+        yield site.workers
+    finally:
+        for worker in site.workers:
+            worker.kill()
+        site.workers = usual
 
 
 class Act:

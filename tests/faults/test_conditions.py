@@ -8,13 +8,13 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.faults.stage import STANDARD, Load, wait_for
+from tests.faults.stage import STANDARD, Load, other_workers, wait_for
 from tests.harness.postgres import SUPERUSER
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
@@ -62,23 +62,6 @@ def starve(part):
     held = int(Path(f"/proc/{part.pid}/statm").read_text().split()[5])  # data and stacks
     size = held * resource.getpagesize() // 2
     resource.prlimit(part.pid, resource.RLIMIT_DATA, (size, size))
-
-
-@contextmanager
-def other_workers(site, *environments):
-    """Workers that have these variables, in the place of the usual ones."""
-    usual = site.workers
-    for worker in usual:
-        worker.kill()
-    site.workers = [site.add_worker(**environment) for environment in environments]
-    try:
-        for worker in site.workers:
-            site.parts.wait_for_worker(worker)
-        yield site.workers
-    finally:
-        for worker in site.workers:
-            worker.kill()
-        site.workers = usual
 
 
 @pytest.mark.row(

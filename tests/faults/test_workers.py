@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.faults.stage import STANDARD, Load, wait_for
+from tests.faults.stage import STANDARD, Load, other_workers, wait_for
 from workers.simulator.demo import DEMO_PROMPTS, make_questions
 
 SHORT = Load(trials=240, latency_ms=150, slots=10)
@@ -182,23 +182,14 @@ def test_a_worker_is_frozen_for_longer_than_its_lease(stage):
     "5", "a trial that kills every worker", "given up after 3 deaths, the rest finishes"
 )
 def test_one_trial_kills_every_worker(stage):
-    site = stage.site
-    healthy, site.workers = site.workers, []
-    for worker in healthy:
-        worker.kill()
-    word, prompts = "POISON", [DEMO_PROMPTS[0]._asdict()]
-    try:
-        act = stage.launch(Load(60, 20, 10), Load(996, 50, 20), prompts=prompts, is_known=False)
-        question = make_questions(act.load.trials)[7].question
-        order = {"match": {"contains": question}, "times": None, "do": "answer", "answer": word}
-        site.simulator.play(order)
-        frail = {"EVALSITE_FAILPOINT": f"after_answer:~{word}"}
-        site.workers = [site.add_worker(**frail) for _ in range(2)]
+    site, word, prompts = stage.site, "POISON", [DEMO_PROMPTS[0]._asdict()]
+    load = Load(996, 50, 20) if stage.is_full else Load(60, 20, 10)
+    question = make_questions(load.trials)[7].question
+    order = {"match": {"contains": question}, "times": None, "do": "answer", "answer": word}
+    frail = {"EVALSITE_FAILPOINT": f"after_answer:~{word}"}
+    with other_workers(site, frail, frail):
+        act = stage.launch(load, None, prompts=prompts, orders=[order], is_known=False)
         deaths = keep_alive_until_over(act, 300)
-    finally:
-        for worker in site.workers:
-            worker.kill()
-        site.workers = healthy
     act.finish(1)
     stage.figure("workers_killed", deaths)
     failed = site.database.rows(

@@ -130,7 +130,7 @@ def test_signing_out_in_another_tab_closes_the_socket_and_asks_to_sign_in(browse
     banner = page.locator("[data-banner]")
     expect(banner).to_contain_text("You are signed out.")
     assert diary(page)["closes"][-1] == SIGNED_OUT  # before it, slow sockets may have been given up
-    let_go(site)
+    site.come_to_rest()  # its calls are not the next story's
 
     back_here = quote(f"/runs/{run_number(page)}/", safe="")
     link = banner.get_by_role("link", name="Sign in again")

@@ -6,26 +6,22 @@ from argparse import ArgumentParser
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.db import connection
 from django.urls import reverse
 
 from runs.management.documents import add_document, load_document
-from runs.models import Candidate, Case, Chunk, Configuration, Dataset, Endpoint, Run
+from runs.models import Candidate, Chunk, Configuration, Dataset, Endpoint, Run
+from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import store_rows
 from runs.services.demo import start_demo
 from runs.services.runs import cancel_run, create_run
-from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, run_document
 from tests.runs.new_run_parts import small_form
 from workers.engine.errors import ConfigurationError
-from workers.engine.spec.documents import read_document
 
 pytestmark = pytest.mark.django_db
 
@@ -135,127 +131,34 @@ def test_a_grid_of_a_billion_trials_is_refused_at_once_and_writes_nothing(alice,
 # --- A line ends one way, whichever door a text comes through: else it is another prompt
 
 LINES = "Answer {{question}}\n\nwith one\nnumber."
-FROM_A_BROWSER = LINES.replace("\n", "\r\n")
-OLD_MAC = LINES.replace("\n", "\r")
-YAML = """
-kind: evaluate
-dataset: sums
-prompts:
-  - name: plain
-    system: "Be\\nbrief."
-    user: |-
-      Answer {{question}}
-
-      with one
-      number.
-models: [simulated/sim-small]
-scorers: [numeric]
-"""
 
 
-@pytest.fixture
-def keys(alice, dataset):
-    """Of the candidates of the same run, written as a file."""
-    return keys_of(create_run(alice, read_document(YAML)))
+def written(user, system="Be\nbrief."):
+    prompts = [{"name": "plain", "system": system, "user": user}]
+    return run_document(Dataset(name="sums", version=1), name="sent", prompts=prompts)
 
 
-def keys_of(run):
-    return list(run.candidates.order_by("position").values_list("key", flat=True))
-
-
-def ask(person, method, path, body):
-    answer = Asker(person).ask(method, path, body)
-    assert answer.status_code in {200, 201, 202}, answer.content
-    return answer.json()
-
-
-def form(**fields):
-    prompt = {"prompt-0-system": "Be\r\nbrief.", "prompt-0-user": FROM_A_BROWSER}
-    scorer = {"scorers": ["numeric"], "scorer-numeric-tolerance": "0.001"}
-    return small_form(**prompt, **scorer, **fields)
-
-
-def test_what_is_typed_into_the_form_or_the_yaml_box_is_the_prompt_of_the_file(alice, keys):
-    given = json.dumps({**run_document_of(OLD_MAC), "name": "sent"})
-    for typed in (form(), {"mode": "yaml", "yaml": given}):
-        client_of(alice).post(reverse("run_new"), typed)
-        sent = Run.objects.filter(name="sent").latest("pk")
-        assert (keys_of(sent), sent.document["prompts"][0]["user"]) == (keys, LINES)
-    assert Run.objects.filter(name="sent").count() == 2
-    fields = {
-        "steps": ["0"], "step-0-name": "solver", "step-0-user": FROM_A_BROWSER,
-        "step-0-models": ["simulated/sim-small"], "strategy": "brute_force",
-    }  # fmt: skip
-    client_of(alice).post(reverse("run_new"), form(kind="select", **fields))
-    assert Run.objects.latest("pk").document["steps"][0]["user"] == LINES
-
-
-def run_document_of(user):
-    prompts = [{"name": "plain", "system": "Be\r\nbrief.", "user": user}]
-    document = run_document(Dataset(name="sums", version=1), prompts=prompts, scorers=["numeric"])
-    return {name: value for name, value in document.items() if name != "name"}
-
-
-def test_over_rest_it_is_the_same_prompt_and_what_is_too_deep_is_refused(alice, keys):
-    body = run_document_of(FROM_A_BROWSER)
-    ask(alice, "post", "/configurations", {**body, "name": "made"})
-    ask(alice, "put", "/configurations/put", body)
-    for name in ("made", "put"):
-        assert Configuration.objects.get(name=name).document["prompts"][0]["user"] == LINES
-    launched = ask(alice, "post", "/runs", {"configuration": {**body, "name": "sent"}})
-    run = Run.objects.get(pk=launched["id"])
-    assert (keys_of(run), run.document["prompts"][0]["user"]) == (keys, LINES)
-    deep: Any = "x"
-    for _ in range(900):
-        deep = [deep]
-    models = [{"endpoint": "simulated", "model": "sim-small", "parameters": {"stop": deep}}]
-    document = {**run_document_of(LINES), "models": models}
-    assert Asker(alice).post("/runs", {"configuration": document}).status_code == 422
-
-
-def test_the_admin_a_file_and_what_is_set_on_the_command_line_are_read_alike(ada, tmp_path):
-    ada.is_superuser = True
-    ada.save()
-    text = json.dumps(run_document_of(FROM_A_BROWSER), indent=1).replace("\n", "\r\n")
-    client_of(ada).post(
-        reverse("admin:runs_configuration_add"), {"name": "edited", "document": text}
-    )
-    assert Configuration.objects.get().document["prompts"][0]["user"] == LINES
-    file = tmp_path / "sums.json"
-    file.write_text(json.dumps(run_document_of(FROM_A_BROWSER)))
-    parser = ArgumentParser()
+def test_a_text_of_a_browser_or_an_old_mac_is_the_prompt_of_a_file(alice, dataset, tmp_path):
+    plain = create_run(alice, written(LINES)).candidates.get().key
+    file, parser = tmp_path / "sums.json", ArgumentParser()
     add_document(parser)
-    loaded = load_document(vars(parser.parse_args([str(file), "--set", 'name="a\\r\\nb"'])))
-    assert (loaded["prompts"][0]["user"], loaded["name"]) == (LINES, "a\nb")
-
-
-QUOTED = 'question,expected\r\n"What is\r\n2 + 3?",5\r\n'
-AS_JSON = '{"question": "What is\\r\\n2 + 3?", "expected": "5"}'
-
-
-def test_rows_are_stored_alike_whichever_way_they_come(alice, dataset, tmp_path):
-    client, file = client_of(alice), tmp_path / "rows.txt"
-    rows = [{"question": "What is\r2 + 3?", "expected": "5"}]
-    ask(alice, "post", "/datasets", {"name": "rest", "rows": rows})
-    for kind, text in (("csv", QUOTED), ("jsonl", AS_JSON)):
-        pasted = {"name": f"pasted {kind}", "text": text, "step": "import"}
-        client.post(reverse("dataset_import"), pasted)
-        upload = SimpleUploadedFile("rows.txt", text.encode())
-        sent = {"name": f"sent {kind}", "file": upload, "step": "import"}
-        client.post(reverse("dataset_import"), sent)
-        file.write_bytes(text.encode())
-        call_command("import_dataset", f"filed {kind}", file, stdout=StringIO())
-        client.post(reverse("run_new"), form(dataset_source="paste", rows=text))
-    found = Case.objects.exclude(dataset=dataset).values_list("dataset__name", "fields")
-    names = {name for name, _ in found}
-    assert len(names) == 1 + 2 * 3 + 1  # both pasted into a run are the same rows
-    assert Run.objects.count() == 2
-    assert [row for _, row in found] == [{"question": "What is\n2 + 3?", "expected": "5"}] * 8
+    for end in ("\r\n", "\r"):
+        document = written(LINES.replace("\n", end), f"Be{end}brief.")
+        sent = create_run(alice, document)
+        assert (sent.candidates.get().key, sent.document["prompts"][0]["user"]) == (plain, LINES)
+        kept = save_configuration(alice, "kept", document)
+        assert kept.document["prompts"][0]["user"] == LINES
+        file.write_text(json.dumps(document))
+        loaded = load_document(vars(parser.parse_args([str(file), "--set", 'name="a\\r\\nb"'])))
+        assert (loaded["prompts"][0]["user"], loaded["name"]) == (LINES, "a\nb")
+    fields = {"prompt-0-system": "Be\r\nbrief.", "prompt-0-user": LINES.replace("\n", "\r\n")}
+    client_of(alice).post(reverse("run_new"), small_form(**fields))
+    assert Run.objects.latest("pk").candidates.get().key == plain
 
 
 def test_stored_configurations_are_mended_and_stored_runs_are_not(alice):
     dataset = make_dataset(alice, "other")
-    document = run_document(dataset, prompts=[{"name": "plain", "user": FROM_A_BROWSER}])
+    document = written(LINES.replace("\n", "\r\n"))
     broken = Configuration.objects.create(name="broken", kind="evaluate", document=document)
     good = Configuration.objects.create(name="good", kind="evaluate", document={"a": LINES})
     run = Run.objects.create(owner=alice, dataset=dataset, name="old", document=document)

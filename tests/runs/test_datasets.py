@@ -54,6 +54,7 @@ READ_CSV = {
     "a;b\n1,5;2": [{"a": "1,5", "b": "2"}],
     'a,b\n"1\n""x""",': [{"a": '1\n"x"', "b": ""}],
     "a\n=1+1\n": [{"a": "=1+1"}],  # a formula is a text
+    'a\r\n"x\r\ny"\r\n': [{"a": "x\ny"}],  # within quotes, too
 }
 READ_JSONL = {
     '\ufeff{"a": 1}': [{"a": "1"}],
@@ -68,6 +69,7 @@ READ_JSONL = {
         {"a": '["Zürich",1.0,null,true,{"b":[]}]', "c": '{"d":"x, y"}'}  # compact JSON
     ],
     '{"a": "\\ud83d\\ude42"}': [{"a": "🙂"}],  # a surrogate pair
+    '{"a": "x\\r\\ny\\rz"}': [{"a": "x\ny\nz"}],
 }
 
 
@@ -266,6 +268,7 @@ def test_the_same_rows_give_the_same_version_also_in_memory_and_others_the_next(
     first = import_dataset(None, "sums", GOOD_CSV, "csv")
     assert import_dataset(None, "sums", GOOD_JSONL, "jsonl") == first
     assert store_rows(None, "sums", ROWS) == first
+    assert fields_of(store_rows(None, "lines", [{"a": "x\ry"}])) == [{"a": "x\ny"}]
     second = import_dataset(None, "sums", GOOD_CSV + "1 + 1?,2\n", "csv")
     first.refresh_from_db()
     assert json.loads(json.dumps(first.columns)) == ["question", "expected"]

@@ -1,8 +1,11 @@
 """A clock that Redis has in some stories, a folder for keys, and a provider over HTTP."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
+from django.db import connection
 
 from runs.kinds import SITE_KINDS
 from runs.selectors.endpoints import permit_state
@@ -12,6 +15,21 @@ from tests.toy_kind import SITE, Toy
 from workers import redis_permits
 from workers.engine.kinds import KINDS
 from workers.simulator.testing import running_simulator
+
+
+def at_once(*acts):
+    """What each brings, in a thread of its own, all from the same moment on."""
+    together = Barrier(len(acts))
+
+    def begin(act):
+        together.wait()
+        try:
+            return act()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(begin, acts))
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 import json
 import sys
 from argparse import ArgumentParser
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import connection
 from django.urls import reverse
 
 from runs.management.documents import add_document, load_document
@@ -20,6 +19,7 @@ from runs.services.datasets.storing import store_rows
 from runs.services.demo import start_demo
 from runs.services.runs import cancel_run, create_run
 from tests.harness.factories import client_of, make_dataset, run_document
+from tests.runs.conftest import at_once
 from tests.runs.new_run_parts import small_form
 from workers.engine.errors import ConfigurationError
 
@@ -80,15 +80,8 @@ def test_a_bad_document_and_more_runs_than_allowed_store_nothing(alice, document
 @pytest.mark.postgresql("locks: launches at once with one key")
 @pytest.mark.django_db(transaction=True)
 def test_twenty_launches_at_once_with_one_key_make_one_run(alice, document):
-    def launch(_):
-        try:
-            return create_run(alice, document, "key-1").pk
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(20) as pool:
-        assert len(set(pool.map(launch, range(20)))) == 1
-    assert Run.objects.count() == 1
+    made = at_once(*[partial(create_run, alice, document, "key-1")] * 20)
+    assert set(made) == {Run.objects.get()}
 
 
 def test_the_demo_brings_its_own_parts_and_changes_none(alice):

@@ -1,11 +1,9 @@
 """What one person may use, by quota and by the minute: shown, refused with what to do, paused."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import cycle, islice
 
 import pytest
-from django.db import connection
 from django.urls import reverse
 from django.utils.timezone import now
 
@@ -23,6 +21,7 @@ from runs.services.removing.retention import delete_some_answers, remove_run
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
+from tests.runs.conftest import at_once
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -137,17 +136,14 @@ def test_launches_at_once_cannot_exceed_the_day(ada, bob, document):
     say(ada, bob, dollars_per_day=1.0)
     document["budget"] = {"dollars": 0.4}
 
-    def launch(_):
+    def is_launched():
         try:
             create_run(bob, document)
         except QuotaExceeded:
             return False
-        finally:
-            connection.close()
         return True
 
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(launch, range(8))) == 2
+    assert sum(at_once(*[is_launched] * 8)) == 2
     assert sum(Run.objects.values_list("promised", flat=True)) == pytest.approx(0.8)
 
 

@@ -2,13 +2,12 @@
 
 import json
 import re
-import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from django.urls import reverse
 from django.utils.timezone import now
 
@@ -34,6 +33,7 @@ from runs.services.schedules import GRACE, launch_due, pause_schedule, save_sche
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_run, run_document
 from tests.runs.comparing_parts import make_scored
+from tests.runs.conftest import at_once
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -77,27 +77,16 @@ def test_nothing_is_launched_before_it_is_due_and_once_when_it_is(alice, schedul
 
 
 @pytest.mark.postgresql("locks: four processes ask at once")
-@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.django_db(transaction=True)
 def test_however_many_processes_ask_there_is_one_run(schedule):
-    begin = threading.Barrier(4)
-    taken = []
-
     def ask():
-        begin.wait()
         while True:
             try:
-                taken.append(launch_due(SOON))
-                break
+                return launch_due(SOON)
             except OperationalError:  # as the timekeeper: it asks again
                 continue
-        connection.close()
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    taken = at_once(*[ask] * 4)
     assert (sum(taken), Run.objects.count(), outcomes()) == (1, 1, [(DUE, "launched", 0)])
 
 

@@ -2,12 +2,12 @@
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import Count, Q, Sum
 from django.utils.timezone import now
 
 from runs.models import Run
 from runs.services.board_figures import keep_figures
 from tests.harness.factories import add_candidate, make_dataset, make_run, run_document
+from tests.runs.comparing_parts import count
 
 # In the order of Grid; every 97th trial failed, and the later a candidate comes, the worse it is.
 FILL = """
@@ -54,22 +54,6 @@ def make_large_run(owner: User, *, candidates: int, cases: int, repeats: int) ->
     }
     with connection.cursor() as cursor:
         cursor.execute(FILL.format(**values).replace("%", "%%").replace("%%s", "%s"), [now()])
-    add_up(run)
+    count(run)
     keep_figures(run.pk)
     return run
-
-
-def add_up(run: Run) -> None:
-    counted = {
-        "done": Count("pk"),
-        "failed": Count("pk", filter=~Q(error_class="")),
-        "scored": Count("value"),
-        "value_sum": Sum("value"),
-        "value_square_sum": Sum("value"),  # they are 0 or 1
-        "tokens_in": Sum("tokens_in"),
-        "tokens_out": Sum("tokens_out"),
-    }
-    for candidate in run.candidates.all():
-        run.candidates.filter(pk=candidate.pk).update(**candidate.scores.aggregate(**counted))
-    Run.objects.filter(pk=run.pk).update(**run.scores.aggregate(**counted))
-    run.refresh_from_db()

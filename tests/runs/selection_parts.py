@@ -1,17 +1,30 @@
-"""A selection that was played to its end, stored as workers would have."""
+"""A selection that was played to its end, and how any run is played without a worker."""
 
-from django.utils.timezone import now
+from collections.abc import Callable
+from typing import Any
 
-from runs.models import Case, Run, RunState, Score
-from runs.selectors.runs.stored_history import stored_history
-from runs.services.chunks.totals import tally_by_candidate
+from django.contrib.auth.models import User
+
+from runs.models import Dataset, Run
+from runs.services.chunks.planning import advance_run
 from runs.services.runs import create_run
-from workers.engine.kinds import read_configuration
-from workers.engine.records import EVALUATE
-from workers.engine.session import Session
+from tests.workers.by_hand import work_one_chunk
+from workers.engine.records import Score, Trial
 
 
-def make_selection(owner, dataset, **changes):
+def play(run: Run, outcome: Callable[[Trial], Score], until: int | None = None) -> Run:
+    """To its end, or until so many trials or a few more are done. What is recorded is planned on
+    here, since in most tests no transaction ends."""
+    advance_run(run.pk)
+    run.refresh_from_db()
+    while not run.is_finished and (until is None or run.done < until):
+        work_one_chunk(run, outcome)
+        advance_run(run.pk)
+        run.refresh_from_db()
+    return run
+
+
+def make_selection(owner: User, dataset: Dataset, **changes: Any) -> Run:
     """The large solver is always right, the small one never."""
     models = ["simulated/sim-small", "simulated/sim-large"]
     document = {
@@ -23,39 +36,10 @@ def make_selection(owner, dataset, **changes):
         "strategy": {"name": "paired_elimination"},
     }
     run = create_run(owner, {**document, **changes})
-    play(run)
-    return run
 
+    def outcome(trial: Trial) -> Score:
+        is_right = "sim-large" in run.candidates.get(key=trial.candidate).name
+        took: Any = {"latency_ms": 120.0, "cost": 0.002, "full_cost": 0.002}
+        return Score(trial, value=float(is_right), passed=is_right, **took)
 
-def play(run):
-    """Stores what workers would have stored."""
-    session = Session(read_configuration(run.document).open_strategy(run.dataset.rows))
-    candidates = {row.key: row for row in run.candidates.all()}
-    cases = {case.position: case for case in Case.objects.filter(dataset=run.dataset)}
-    asked = 0
-    while trials := session.plan(100):
-        asked += len(trials)
-        Score.objects.bulk_create([score_of(run, trial, candidates, cases) for trial in trials])
-        session.absorb(stored_history(run, session.told))
-    count(run)
-    ended = {"state": RunState.COMPLETED, "started": now(), "ended": now(), "chosen": session.best}
-    Run.objects.filter(pk=run.pk).update(asked=asked, done=asked, planned=asked, **ended)
-    run.refresh_from_db()
-
-
-def score_of(run, trial, candidates, cases):
-    candidate = candidates[trial.candidate]
-    is_right = "sim-large" in candidate.name
-    became = {"value": float(is_right), "passed": is_right, "latency_ms": 120.0, "finished": now()}
-    place = {"position": trial.position, "candidate": candidate, "case": cases[trial.case]}
-    return Score(run=run, cost=0.002, full_cost=0.002, **place, **became)
-
-
-def count(run):
-    scored = ((score.candidate_id, EVALUATE, score) for score in run.scores.all())
-    tallies = tally_by_candidate(scored)
-    for candidate in run.candidates.filter(pk__in=list(tallies)):
-        tallies[candidate.pk].add_to(candidate)
-        candidate.save()
-        tallies[candidate.pk].add_to(run)
-    run.save()
+    return play(run, outcome)

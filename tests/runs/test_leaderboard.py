@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from runs.models import Candidate, Run, RunFigures, RunState, Score
+from runs.models import Run, RunFigures, RunState
 from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.markdown import write_markdown
 from runs.run_reports import report_of_run
@@ -20,64 +20,22 @@ from runs.selectors.runs import board_figures
 from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.board_figures import keep_figures
-from tests.harness.factories import (
-    add_candidate,
-    client_of,
-    make_dataset,
-    make_run,
-    new_score,
-    run_document,
-)
+from tests.harness.factories import client_of, make_dataset, run_document
+from tests.runs.comparing_parts import OPEN, make_scored
 from workers.engine.statistics.intervals import estimate_mean
 
 pytestmark = pytest.mark.django_db
 
 CASES = 10
-RIGHT, WRONG, FAILED, OPEN = 1.0, 0.0, None, "open"  # what becomes of a trial
-
-
-def fill(run, rows):
-    """With the outcomes of its candidates, by case, of each repeat; and its counters."""
-    cases = list(run.dataset.cases.order_by("position"))
-    scores: list[Score] = []
-    for candidate, by_case in zip(run.candidates.order_by("position"), rows, strict=True):
-        for case, repeats in zip(cases, by_case, strict=True):
-            for repeat, outcome in enumerate(repeats):
-                if outcome == OPEN:
-                    continue
-                given = {"value": outcome, "passed": outcome is not None and outcome >= 0.5}
-                failed = {"error_class": "timeout", "value": None, "passed": None}
-                fields = failed if outcome is None else given
-                scores.append(new_score(run, case, candidate, len(scores), repeat=repeat, **fields))
-    Score.objects.bulk_create(scores)
-    for candidate in run.candidates.all():
-        mine = [score for score in scores if score.candidate_id == candidate.pk]
-        Candidate.objects.filter(pk=candidate.pk).update(**counters(mine))
-    Run.objects.filter(pk=run.pk).update(**counters(scores), asked=len(scores))
-    run.refresh_from_db()
-
-
-def counters(scores):
-    values = [score.value for score in scores if score.value is not None]
-    return {
-        "done": len(scores),
-        "scored": len(values),
-        "failed": len(scores) - len(values),
-        "value_sum": sum(values),
-        "value_square_sum": sum(value * value for value in values),
-    }
+RIGHT, WRONG, FAILED = 1.0, 0.0, None  # what becomes of a trial
 
 
 def make(owner, *rows, repeats=1, **fields):
     """A run with a candidate a row: what became of its cases, or of each repeat of them."""
-    cases = len(rows[0])
-    dataset = make_dataset(owner, rows=cases)
+    dataset = make_dataset(owner, rows=len(rows[0]))
     document = run_document(dataset, repeats=repeats)
-    run = make_run(owner, dataset, document=document, **{"planned": cases * len(rows), **fields})
-    for _ in rows[1:]:
-        add_candidate(run, f"prompt {run.candidates.count()}")
-    fill(run, [[each if isinstance(each, list) else [each] for each in row] for row in rows])
-    return run
+    given = {"document": document, "planned": len(rows[0]) * len(rows), **fields}
+    return make_scored(owner, dataset, *rows, **given)
 
 
 def rows_of(run, k=None) -> Any:

@@ -6,10 +6,10 @@ from html import unescape
 import pytest
 from django.utils.http import urlencode
 
-from runs.models import Dataset, Run, RunState, Score
+from runs.models import Dataset, Run, RunState
 from runs.roles import Role
-from tests.harness.factories import add_candidate, client_of, make_dataset, make_person, make_run
-from tests.runs.comparing_parts import make_scored, scored
+from tests.harness.factories import add_candidate, client_of, make_dataset, make_person
+from tests.runs.comparing_parts import make_scored
 
 pytestmark = pytest.mark.django_db
 
@@ -81,13 +81,7 @@ def test_it_says_first_whether_they_can_be_compared_and_cases_are_filtered(clien
 
 
 def test_repeats_of_a_case_are_one_row(client, alice, questions):
-    first, second = (make_run(alice, questions) for _ in range(2))
-    case, position = questions.cases.get(position=0), iter(range(100))
-    for run, values in ((first, [1, 1, 1]), (second, [1, 0, None])):
-        Score.objects.bulk_create(
-            scored(run, run.candidates.get(), case, next(position), value, repeat)
-            for repeat, value in enumerate(values)
-        )
+    first, second = (make_scored(alice, questions, [of]) for of in ([1, 1, 1], [1, 0, None]))
     page = show(client, first.pk, second.pk)
     assert cases_in(page) == [0]
     assert "3 of 3 passed" in page

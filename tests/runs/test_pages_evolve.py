@@ -7,27 +7,25 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
-from django.utils.timezone import now
 
 from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.kinds.evolve.curve import draw
 from runs.kinds.evolve.form import EvolutionSection
-from runs.models import Candidate, Endpoint, Run, RunState, Score
+from runs.models import Endpoint, Run
 from runs.roles import Role
 from runs.selectors.estimates.estimate import estimate
-from runs.selectors.limits.limits import configuration_now
 from runs.selectors.named_parts import every_dataset
 from runs.services.prompts import save_prompt
 from runs.services.runs import create_run
-from tests.harness.factories import client_of, make_dataset, make_person, new_score
+from tests.harness.factories import client_of, make_dataset, make_person
 from tests.runs.new_run_parts import posted, problems_of, read_form, sent_by
+from tests.runs.selection_parts import play
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evolve.report import GenerationRow
 from workers.engine.records import PROPOSE, Judgement, Trial
 from workers.engine.records import Candidate as EngineCandidate
 from workers.engine.records import Score as TrialScore
-from workers.engine.session import Session
 
 pytestmark = pytest.mark.django_db
 
@@ -62,53 +60,16 @@ def by_its_words(candidate: EngineCandidate, trial: Trial) -> TrialScore:
     return TrialScore(trial, value=float(is_right), answer="x" * words, judgements=(told,))
 
 
-def play(run: Run, answer: Any = by_its_words, until: int | None = None) -> Run:
-    """All of it, or so many trials."""
-    cases = list(run.dataset.cases.order_by("position"))
-    strategy = configuration_now(run).begin(len(cases))
-    session = Session(strategy)
-    scores: list[TrialScore] = []
-    while not session.is_finished and (until is None or len(scores) < until):
-        known = {one.key: one for one in strategy.candidates}
-        asked = session.plan(500 if until is None else min(500, until - len(scores)))
-        known |= {one.key: one for one in strategy.candidates}
-        found = [
-            replace(answer(known[trial.candidate], trial), fields=cases[trial.case].fields)
-            for trial in asked
-        ]
-        scores += found
-        session.absorb_fresh(found)
-    stored = set(run.candidates.values_list("key", flat=True))
-    parts = ("key", "name", "document", "role")
-    Candidate.objects.bulk_create(
-        Candidate(run=run, position=place, **{part: getattr(one, part) for part in parts})
-        for place, one in enumerate(strategy.candidates)
-        if one.key not in stored
-    )
-    candidates = {one.key: one for one in run.candidates.all()}
-    for score in scores:
-        one, value = candidates[score.trial.candidate], score.value or 0.0
-        one.done, one.scored = one.done + 1, one.scored + 1
-        one.value_sum, one.value_square_sum = one.value_sum + value, one.value_square_sum + value**2
-    counters = ["done", "scored", "value_sum", "value_square_sum"]
-    Candidate.objects.bulk_update(candidates.values(), counters, batch_size=200)
-    rows = []
-    for score in scores:
-        trial, judged = score.trial, [list(one[:4]) for one in score.judgements]
-        place = cases[trial.case], candidates[trial.candidate], trial.position
-        told: Any = {"value": score.value, "answer": score.answer, "details": judged}
-        rows.append(new_score(run, *place, repeat=trial.repeat, **told))
-    Score.objects.bulk_create(rows)
-    run.asked = run.planned = len(scores)
-    run.state = RunState.COMPLETED if session.is_finished else RunState.RUNNING
-    run.chosen = strategy.best if session.is_finished else None
-    run.started, run.ended = now(), now() if session.is_finished else None
-    run.save()
-    return run
+def play_evolution(run: Run, answer: Any = by_its_words, until: int | None = None) -> Run:
+    def outcome(trial: Trial) -> TrialScore:
+        score: TrialScore = answer(run.candidates.get(key=trial.candidate).as_engine, trial)
+        return score
+
+    return play(run, outcome, until)
 
 
 def make_evolution(owner: User, *, until: int | None = None, **changes: Any) -> Run:
-    return play(create_run(owner, evolution_document(**changes)), until=until)
+    return play_evolution(create_run(owner, evolution_document(**changes)), until=until)
 
 
 @pytest.fixture
@@ -126,14 +87,15 @@ def page_of(person, run, **given):
 
 
 def test_the_generation_under_way_fills_up(ann):
-    page = page_of(ann, make_evolution(ann, until=25))
+    run = make_evolution(ann, until=25, limits={"max_concurrent": 4})
+    page = page_of(ann, run)
     assert "Generation 1 is being tried" in page
-    told = re.search(r"0 of (\d+) genomes done; 25 of (\d+) trials\.", page)
+    told = re.search(rf"0 of (\d+) genomes done; {run.done} of (\d+) trials\.", page)
     assert told is not None
     first = int(told[2])
     assert first == 10 * int(told[1])  # on ten cases
     assert "Its fitness is shown here" in page
-    later = page_of(ann, make_evolution(ann, until=first + 2 + 5))
+    later = page_of(ann, play_evolution(run, until=first + 1))
     assert "Generation 2 is being tried" in later
     assert "2 of 2 new prompts written" in later
     assert re.search(r"Best prompt so far: \S+", later)
@@ -164,7 +126,7 @@ def test_an_actor_and_critic_has_episodes(ann):
     hybrid = {"name": "hybrid", "population_size": 4, "num_candidates": 2, "update_interval": 3}
     document = evolution_document(operators=["sections"])
     document["strategy"] = {**hybrid, "max_episodes": 4, "evolution_interval": 2}
-    page = page_of(ann, play(create_run(ann, document)))
+    page = page_of(ann, play_evolution(create_run(ann, document)))
     assert "Fitness by episode" in page
     assert "Population of episode 4" in page
     assert "generation" not in re.sub(
@@ -185,8 +147,8 @@ def test_a_large_evolution_fits_the_page(ann):
     text = "Answer the question with care. " * 8
     prompts = [{"name": f"p{n}", "system": f"Number {n}. {text}"} for n in range(4)]
     make_dataset(ann, "two", rows=2)
-    changes = {"dataset": "two", "prompts": prompts, "operators": ["words"]}
-    run = play(create_run(ann, evolution_document(**changes, strategy=strategy)), better_and_better)
+    changes = {"dataset": "two", "prompts": prompts, "operators": ["words"], "strategy": strategy}
+    run = play_evolution(create_run(ann, evolution_document(**changes)), better_and_better)
     answer = client_of(ann).get(reverse("run", args=[run.pk]))
     assert answer.context["evolution"].current == 100
     assert len(answer.content) <= LARGEST_PAGE

@@ -1,7 +1,6 @@
 """Pictures of an evaluation: candidates and cases, spread of scores, cost, cases without news."""
 
 from collections import defaultdict
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -15,28 +14,10 @@ from runs.selectors.pictures.solved import find_solved
 from runs.selectors.scores.by_case import CaseTally, tally_by_case
 from tests.harness.factories import add_candidate, client_of, make_dataset, make_run, new_score
 from tests.harness.table import table
-from tests.runs.selection_parts import count, make_selection
+from tests.runs.comparing_parts import OPEN, make_scored, store_outcomes
+from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db
-
-
-def store(run, values):
-    """Values by candidate's prompt, a list for each repeat; `fail`: an error, None: not yet."""
-    cases, position, scores = list(run.dataset.cases.order_by("position")), 0, []
-    for candidate in run.candidates.order_by("position"):
-        for repeat, row in enumerate(values[candidate.document["prompt"]["name"]]):
-            for case, value in zip(cases, row, strict=True):
-                position += 1
-                fields: dict[str, Any] = {"repeat": repeat}
-                if value == "fail":
-                    fields |= {"error_class": "timeout", "error_message": "No answer."}
-                elif value is None:
-                    continue
-                else:
-                    fields |= {"value": value, "passed": value == 1}
-                scores.append(new_score(run, case, candidate, position, **fields))
-    Score.objects.bulk_create(scores)
-    count(run)
 
 
 @pytest.fixture
@@ -44,8 +25,7 @@ def run(alice):
     """Of four cases one is solved by both, one by nobody, and one is not tried by the weak one."""
     run = make_run(alice, make_dataset(alice, rows=4))
     add_candidate(run, "strong", "sim-large")
-    store(run, {"plain": [[0, 1, 0, None]], "strong": [[1, 1, 0, "fail"]]})
-    return run
+    return store_outcomes(run, [0, 1, 0, OPEN], [1, 1, 0, None])
 
 
 def heatmap_of(run, person):
@@ -75,17 +55,15 @@ def test_best_and_easiest_come_first_until_it_changes(alice, run, django_assert_
 
 
 def test_repeats_are_one_cell_that_opens_them_and_no_try_a_blank_column(alice, browser, endpoint):
-    run = make_run(alice, make_dataset(alice, rows=2))
-    store(run, {"plain": [[1, 0], [0, 0], [0, "fail"]]})
+    run = make_scored(alice, make_dataset(alice, rows=2), [[1, 0, 0], [0, 0, None]])
     [row] = heatmap_of(run, alice)["rows"]
     assert (row["values"], row["tries"], row["failed"]) == ([333, 0], [3, 2], [[1, 1]])
-    run = make_run(alice, make_dataset(alice, rows=3), state=RunState.RUNNING)
-    store(run, {"plain": [[None, 1, None]]})
+    three = make_dataset(alice, rows=3)
+    run = make_scored(alice, three, [OPEN, 1, OPEN], state=RunState.RUNNING)
     drawn = heatmap_of(run, alice)
     assert drawn["rows"][0]["values"] == [1000, None, None]
     assert drawn["columns"][1:] == [{"size": 1, "cases": []}] * 2
-    run = make_run(alice, make_dataset(alice, rows=2))
-    store(run, {"plain": [[1, 1], [0, None]]})
+    run = make_scored(alice, make_dataset(alice, rows=2), [[1, 0], [1]])
     address = f"/runs/{run.pk}/cell/"
     one = browser.get(address, {"candidate": 0, "case": 1})
     assert one["Location"] == f"/runs/{run.pk}/trials/2/"
@@ -164,8 +142,7 @@ def test_cases_that_nobody_solves_lead_to_their_trials_and_become_a_dataset(alic
 
 def test_scores_are_two_bars_or_spread_over_bins_and_cost_is_drawn_against_quality(alice, run):
     assert "Scores of strong · simulated/sim-large: 1 at 0, 2 at 1" in pictures_of(run, alice)
-    other = make_run(alice, run.dataset)
-    store(other, {"plain": [[0.0, 0.52, 0.5, 1.0]]})
+    other = make_scored(alice, run.dataset, [0.0, 0.52, 0.5, 1.0])
     assert "1 at 0.00 to 0.05, 2 at 0.50 to 0.55, 1 at 0.95 to 1.00" in pictures_of(other, alice)
     assert "No price is known." in pictures_of(run, alice)
     prices = {"sim-small": {"input": 1, "output": 1}, "sim-large": {"input": 10, "output": 10}}

@@ -1,10 +1,13 @@
 """A clock that Redis has in some stories, a folder for keys, and a provider over HTTP."""
 
+import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+import redis.asyncio
+from django.conf import settings
 from django.db import connection
 
 from runs.kinds import SITE_KINDS
@@ -14,6 +17,8 @@ from tests.harness.factories import client_of
 from tests.toy_kind import SITE, Toy
 from workers import redis_permits
 from workers.engine.kinds import KINDS
+from workers.engine.throttling.permits import LocalPermits
+from workers.redis_permits import RedisPermits
 from workers.simulator.testing import running_simulator
 
 
@@ -30,6 +35,19 @@ def at_once(*acts):
 
     with ThreadPoolExecutor(len(acts)) as pool:
         return list(pool.map(begin, acts))
+
+
+def exchange(quotas, demand, holder="worker"):
+    """What a worker would say to Redis, and get."""
+
+    async def talk():
+        client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+        permits = RedisPermits(client, holder, 1, LocalPermits(time.monotonic))
+        grant = await permits.exchange(quotas, demand)
+        await client.aclose()
+        return grant
+
+    return asyncio.run(talk())
 
 
 @pytest.fixture

@@ -1,11 +1,7 @@
 """What the endpoints pages show of the use: read from a real Redis, as the workers write it."""
 
-import asyncio
-import time
-
 import pytest
 import redis
-import redis.asyncio
 from django.core.exceptions import PermissionDenied
 from django.urls import reverse
 
@@ -18,8 +14,8 @@ from runs.services.control.endpoint_pauses import (
     resume_endpoint,
 )
 from tests.harness.factories import client_of, make_dataset, make_person, make_run
-from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
-from workers.redis_permits import RedisPermits
+from tests.runs.conftest import exchange
+from workers.engine.throttling.permits import Demand, Quota, Report
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_permits")]
 
@@ -27,19 +23,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_permits")]
 @pytest.fixture
 def run(bob, endpoint):
     return make_run(bob, make_dataset(bob), state=RunState.RUNNING, ended=None)
-
-
-def exchange(settings, quota, demand, holder="worker"):
-    """What a worker would say and get."""
-
-    async def talk():
-        client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
-        permits = RedisPermits(client, holder, 1, LocalPermits(time.monotonic))
-        grant = await permits.exchange((quota,), demand)
-        await client.aclose()
-        return grant
-
-    return asyncio.run(talk())
 
 
 def quota_of(endpoint, run, **changes):
@@ -67,8 +50,8 @@ def test_an_endpoint_nobody_calls_is_idle_and_many_idle_models_are_folded(endpoi
 
 def test_calls_in_flight_are_counted_over_workers_and_told_by_run(settings, endpoint, run):
     """Runs of others are not named, and calls of a dead worker do not count."""
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 5), "one")
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 3), "two")
+    exchange((quota_of(endpoint, run),), Demand((0,), 5), "one")
+    exchange((quota_of(endpoint, run),), Demand((0,), 3), "two")
     use = small(endpoint, {run.pk})
     assert (use.in_flight, use.condition.text) == (8, "Working")
     assert use.runs == [(run.pk, "first try", 8)]
@@ -78,39 +61,39 @@ def test_calls_in_flight_are_counted_over_workers_and_told_by_run(settings, endp
     assert small(endpoint).in_flight == 5
 
 
-def test_calls_and_429s_of_the_last_minute_and_the_cut_limit(settings, endpoint, run):
+def test_calls_and_429s_of_the_last_minute_and_the_cut_limit(endpoint, run):
     quota = quota_of(endpoint, run)
-    exchange(settings, quota, Demand((0,), 20))
-    exchange(settings, quota, Demand((0,), 0, 0, Report(good=6, throttled=4, pause_seconds=30.0)))
+    exchange((quota,), Demand((0,), 20))
+    exchange((quota,), Demand((0,), 0, 0, Report(good=6, throttled=4, pause_seconds=30.0)))
     use = small(endpoint)
     assert (use.state.calls, use.state.throttled, use.limit_now) == (10, 4, 16)
     assert (use.limit_mark, use.condition.text) == (80.0, "Told to wait")
 
 
-def test_tokens_are_shown_where_limited_and_a_providers_stricter_limits(settings, endpoint, run):
+def test_tokens_are_shown_where_limited_and_a_providers_stricter_limits(endpoint, run):
     endpoint.tokens_per_minute = 10_000
     quota = quota_of(endpoint, run, tokens_per_minute=10_000, is_adaptive=False)
-    assert exchange(settings, quota, Demand((0,), 1, 100)).permits == 1
-    exchange(settings, quota, Demand((0,), 0, 100, Report(good=1, tokens=50)))
+    assert exchange((quota,), Demand((0,), 1, 100)).permits == 1
+    exchange((quota,), Demand((0,), 0, 100, Report(good=1, tokens=50)))
     board = use_of(endpoint, set())
     assert board.has_tokens
     assert board.uses[0].models[0].state.tokens == 150
     endpoint.requests_per_minute = 1000
     report = Report(good=1, told_requests_per_minute=600)
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 0, 0, report))
+    exchange((quota_of(endpoint, run),), Demand((0,), 0, 0, report))
     assert small(endpoint).requests_meter.limit == 600
     assert small(endpoint).told == "The provider allows 600 requests a minute."
 
 
-def test_an_open_breaker_is_told_and_reset_once(settings, endpoint, run, ada):
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 5))
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 0, 0, Report(troubled=5)))
+def test_an_open_breaker_is_told_and_reset_once(endpoint, run, ada):
+    exchange((quota_of(endpoint, run),), Demand((0,), 5))
+    exchange((quota_of(endpoint, run),), Demand((0,), 0, 0, Report(troubled=5)))
     Run.objects.filter(pk=run.pk).update(reason="simulated/sim-small fails; it is tried again.")
     assert small(endpoint).condition.text == "Failing"
-    assert exchange(settings, quota_of(endpoint, run), Demand((0,), 1)).permits == 0
+    assert exchange((quota_of(endpoint, run),), Demand((0,), 1)).permits == 0
     assert reset_breaker(ada, endpoint) == 1
     assert small(endpoint).condition.text == "Idle"
-    assert exchange(settings, quota_of(endpoint, run), Demand((0,), 1)).permits == 1
+    assert exchange((quota_of(endpoint, run),), Demand((0,), 1)).permits == 1
     run.refresh_from_db()
     assert run.reason == ""
     told = "Endpoint simulated: calls are tried again now, asked for by ada."
@@ -119,12 +102,12 @@ def test_an_open_breaker_is_told_and_reset_once(settings, endpoint, run, ada):
     assert run.events.get().message == told  # what is not broken is no event
 
 
-def test_a_pause_is_kept_and_what_was_learnt_with_it(settings, endpoint, run, ada):
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 20))
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 0, 0, Report(throttled=1)))
-    grant = exchange(settings, quota_of(endpoint, run)._replace(max_concurrent=0), Demand((0,), 5))
+def test_a_pause_is_kept_and_what_was_learnt_with_it(endpoint, run, ada):
+    exchange((quota_of(endpoint, run),), Demand((0,), 20))
+    exchange((quota_of(endpoint, run),), Demand((0,), 0, 0, Report(throttled=1)))
+    grant = exchange((quota_of(endpoint, run)._replace(max_concurrent=0),), Demand((0,), 5))
     assert (grant.permits, grant.changes) == (0, ())
-    assert exchange(settings, quota_of(endpoint, run), Demand((0,), 20)).permits == 16
+    assert exchange((quota_of(endpoint, run),), Demand((0,), 20)).permits == 16
 
 
 def test_without_redis_the_use_is_unknown(settings, endpoint, ada):
@@ -190,8 +173,8 @@ def test_the_buttons_work_without_scripts_and_saving_the_form_resumes_nothing(en
     assert (stored.max_concurrent, stored.is_paused) == (5, True)
 
 
-def test_a_part_brings_rows_and_no_page_and_no_run_of_others(settings, endpoint, run, bob):
-    exchange(settings, quota_of(endpoint, run), Demand((0,), 5))
+def test_a_part_brings_rows_and_no_page_and_no_run_of_others(endpoint, run, bob):
+    exchange((quota_of(endpoint, run),), Demand((0,), 5))
     for address in (reverse("endpoints_use"), reverse("endpoint_use", args=[endpoint.pk])):
         page = client_of(bob).get(address).text
         assert ("<html" in page, "5 of 20" in page) == (False, True)

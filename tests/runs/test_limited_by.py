@@ -1,12 +1,9 @@
 """What a run page says limits the run: read from a real Redis, as the workers write it."""
 
-import asyncio
-import time
 from typing import Any
 
 import pytest
 import redis
-import redis.asyncio
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -17,8 +14,8 @@ from runs.selectors.runs.snapshot import take_snapshot
 from runs.selectors.worker_beats import BEATS
 from tests.api.asking import Asker
 from tests.harness.factories import beat, client_of, make_dataset, make_endpoint, make_run
-from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
-from workers.redis_permits import RedisPermits
+from tests.runs.conftest import exchange
+from workers.engine.throttling.permits import Demand, Quota, Report
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_permits")]
 
@@ -47,7 +44,7 @@ def limit(run, **limits):
     run.save(update_fields=["document"])
 
 
-def work(settings, run, endpoint, wants, *, reports=(NOTHING,), holder="worker", of=None, **model):
+def work(run, endpoint, wants, *, reports=(NOTHING,), holder="worker", of=None, **model):
     """What a worker says that has so many calls to make under the run's and the model's quota."""
     limits = run.document.get("limits", {})
     endpoint.refresh_from_db()
@@ -70,17 +67,10 @@ def work(settings, run, endpoint, wants, *, reports=(NOTHING,), holder="worker",
     slots = run.quota.get("slots")
     of_owner = [Quota(f"person:{run.owner_id}", slots, group=str(run.pk))] if slots else []
     quotas = (*of_owner, of_run, of_model)
-
-    async def talk():
-        client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
-        permits = RedisPermits(client, holder, 1, LocalPermits(time.monotonic))
-        held = 0
-        for report in reports:
-            demand = Demand((held,) * len(quotas), wants, tokens_each=100, report=report)
-            held += (await permits.exchange(quotas, demand)).permits
-        await client.aclose()
-
-    asyncio.run(talk())
+    held = 0
+    for report in reports:
+        demand = Demand((held,) * len(quotas), wants, tokens_each=100, report=report)
+        held += exchange(quotas, demand, holder).permits
 
 
 def said(run):
@@ -115,7 +105,7 @@ def test_a_limit_of_the_run_or_the_endpoint_is_named(settings, run, endpoint):
         with transaction.atomic(), redis.Redis.from_url(settings.REDIS_URL) as client:
             limit(run, **limits)
             Endpoint.objects.filter(pk=endpoint.pk).update(**of_endpoint)
-            work(settings, run, endpoint, 60)
+            work(run, endpoint, 60)
             found[cause] = snapshot = said(run)
             client.delete(*client.scan_iter("permits:*"))
             transaction.set_rollback(True)
@@ -133,30 +123,30 @@ def test_a_limit_of_the_run_or_the_endpoint_is_named(settings, run, endpoint):
     assert adaptive["limit"] == adaptive["limited_by"]["limit"] == 20  # it starts there
 
 
-def test_a_pause_after_429_and_an_open_breaker(settings, run, endpoint):
+def test_a_pause_after_429_and_an_open_breaker(run, endpoint):
     for reports, cause, text in (
         ((GOOD, REFUSED), "pause", "simulated/sim-small answered 429"),
         ((NOTHING, BAD), "breaker", "simulated/sim-small keeps failing"),
     ):
-        work(settings, run, endpoint, 5, reports=reports)
+        work(run, endpoint, 5, reports=reports)
         snapshot = said(run)
         assert snapshot["limited_by"]["cause"] == cause
         assert text in snapshot["text"]["limited_by"]
 
 
-def test_slots_that_other_runs_use_are_said(settings, run, endpoint, bob):
+def test_slots_that_other_runs_use_are_said(run, endpoint, bob):
     other = make_run(bob, run.dataset, state=RunState.RUNNING, ended=None)
-    work(settings, other, endpoint, 12, holder="other", of=other)
-    work(settings, run, endpoint, 30)
+    work(other, endpoint, 12, holder="other", of=other)
+    work(run, endpoint, 30)
     assert said(run)["limited_by"]["text"].endswith("Other runs use 12 of them.")
 
 
-def test_the_slots_of_the_owner(settings, run, endpoint, bob):
+def test_the_slots_of_the_owner(run, endpoint, bob):
     run.quota = {"slots": 5}
     run.save(update_fields=["quota"])
     other = make_run(bob, run.dataset, state=RunState.RUNNING, ended=None, quota=run.quota)
-    work(settings, other, endpoint, 2, holder="other", of=other)
-    work(settings, run, endpoint, 30)
+    work(other, endpoint, 2, holder="other", of=other)
+    work(run, endpoint, 30)
     assert said(run)["limited_by"] == {
         "cause": "owner_slots",
         "limit": 5,
@@ -166,7 +156,7 @@ def test_the_slots_of_the_owner(settings, run, endpoint, bob):
     }
 
 
-def test_the_charts_draw_a_rate_and_the_steps_of_the_adaptive_limit(settings, run, endpoint):
+def test_the_charts_draw_a_rate_and_the_steps_of_the_adaptive_limit(run, endpoint):
     Endpoint.objects.filter(pk=endpoint.pk).update(requests_per_minute=600)
     limit(run, requests_per_minute=120)
     assert said(run)["rate_limit"] == 2.0
@@ -181,7 +171,7 @@ def test_the_charts_draw_a_rate_and_the_steps_of_the_adaptive_limit(settings, ru
 
 
 def test_the_last_answers_busy_workers_none_at_all_and_a_paused_endpoint(settings, run, endpoint):
-    work(settings, run, endpoint, 5)
+    work(run, endpoint, 5)
     told = "Nothing limits it: it waits for the last answers of the run."
     last = {"cause": "last_answers", "limit": None, "model": "", "text": told}
     assert said(run)["limited_by"] == last
@@ -198,8 +188,8 @@ def test_the_last_answers_busy_workers_none_at_all_and_a_paused_endpoint(setting
     assert said(run)["limited_by"]["text"] == told
 
 
-def test_page_and_api_have_the_sentence_only_while_the_run_goes_on(settings, run, endpoint, bob):
-    work(settings, run, endpoint, 30)
+def test_page_and_api_have_the_sentence_only_while_the_run_goes_on(run, endpoint, bob):
+    work(run, endpoint, 30)
     text = "Limited by simulated&#x27;s 20 calls at once."
     assert text in client_of(bob).get(reverse("run", args=[run.pk])).text
     asker = Asker(bob)
@@ -215,7 +205,7 @@ def test_page_and_api_have_the_sentence_only_while_the_run_goes_on(settings, run
 
 
 @pytest.mark.usefixtures("remembered_health")
-def test_a_list_of_runs_asks_no_more_for_more_of_them(settings, run, endpoint, bob):
+def test_a_list_of_runs_asks_no_more_for_more_of_them(run, endpoint, bob):
     asker = Asker(bob)
     asker.get("/runs")  # the first use of a token is noted
     counts = []

@@ -1,11 +1,10 @@
 """Pausing and resuming: by people through the doors, and by the site where a model fails."""
 
-import asyncio
 import time
 from datetime import timedelta
 
 import pytest
-import redis.asyncio
+import redis
 from django.db import transaction
 from django.urls import reverse
 from django.utils.timezone import now
@@ -22,10 +21,10 @@ from runs.services.control.resuming import resume_run
 from tests.api.asking import Asker
 from tests.harness.factories import make_run, run_document
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.runs.conftest import exchange
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
-from workers.engine.throttling.permits import Demand, LocalPermits, Quota, Report
-from workers.redis_permits import RedisPermits
+from workers.engine.throttling.permits import Demand, Quota, Report
 
 pytestmark = pytest.mark.django_db
 
@@ -169,14 +168,7 @@ STILL = -int(PATIENCE_SECONDS)  # seconds ago: until the test is over
 def fail(settings, endpoint, model):
     """What a worker tells of calls that failed: the breaker opens."""
     quota = Quota(f"endpoint:{endpoint.pk}/{model}", 20, is_guarded=True)
-
-    async def talk():
-        client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
-        permits = RedisPermits(client, "worker", 1, LocalPermits(time.monotonic))
-        await permits.exchange((quota,), Demand((0,), 0, 0, Report(troubled=5)))
-        await client.aclose()
-
-    asyncio.run(talk())
+    exchange((quota,), Demand((0,), 0, 0, Report(troubled=5)))
     key = f"permits:state:endpoint:{endpoint.pk}/{model}"
     long_ago = (time.time() - 3 * LONG) * 1000
     redis.Redis.from_url(settings.REDIS_URL).hset(key, "opened", long_ago)

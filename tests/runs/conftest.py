@@ -3,11 +3,13 @@
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from threading import Barrier
 
 import pytest
 import redis.asyncio
 from django.conf import settings
+from django.core.management import call_command
 from django.db import connection
 
 from runs.kinds import SITE_KINDS
@@ -35,6 +37,19 @@ def at_once(*acts):
 
     with ThreadPoolExecutor(len(acts)) as pool:
         return list(pool.map(begin, acts))
+
+
+def said_by(command, *words, **options):
+    """What a command prints."""
+    out = StringIO()
+    call_command(command, *words, stdout=out, **options)
+    return out.getvalue()
+
+
+def words_of(answer):
+    """What a page, or a file that is sent in parts, reads like: runs of blanks are one."""
+    content = answer.getvalue() if answer.streaming else answer.content
+    return " ".join(content.decode().split())
 
 
 def exchange(quotas, demand, holder="worker"):

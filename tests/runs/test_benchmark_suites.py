@@ -1,10 +1,10 @@
 """Suites with bars: how they judge, what they choose and measure, their pages; bench_select."""
 
 import json
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.urls import reverse
 
 from runs.benchmarking.evolution.rows import EVOLUTION_ROWS, Evolved, unaccounted
@@ -22,6 +22,7 @@ from runs.benchmarking.plan import Plan, Size
 from runs.services.benchmarks import store_benchmark
 from tests.harness.table import table
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
+from tests.runs.conftest import said_by
 from tests.workers.working import running_worker
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evolve import Evolution
@@ -238,6 +239,7 @@ def test_a_tiny_size_is_measured_with_a_real_worker(transactional_db, settings):
 
 # --- bench_select
 
+bench = partial(said_by, "bench_select")
 FIELDS = {
     *("matrix", "strategy", "seeds", "found"),
     *("accuracy", "evaluations", "brute_force_share", "failed"),
@@ -252,12 +254,6 @@ def matrix(tmp_path):
     ]
     file.write_text("\n".join(",".join(map(str, row)) for row in rows))
     return str(file)
-
-
-def bench(*arguments):
-    out = StringIO()
-    call_command("bench_select", *arguments, stdout=out)
-    return out.getvalue()
 
 
 def test_strategies_are_compared_as_json_or_as_a_table_of_all(matrix):

@@ -20,7 +20,6 @@ from runs.benchmarking.table import write_report
 from runs.benchmarking.whole import measure_all
 from runs.models import Benchmark, Endpoint, EndpointKind
 from runs.services.endpoints import save_endpoint
-from tests.harness.factories import client_of
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import environment_of_the_tests
 from tests.harness.table import table
@@ -130,37 +129,32 @@ def test_what_cannot_be_measured_or_paid_is_refused_before_anything_starts():
 # --- Pages
 
 
-@pytest.fixture
-def visitor(alice):
-    return client_of(alice)
-
-
-def test_the_history_lists_the_newest_first_and_says_how_to_make_one(visitor):
-    page = visitor.get(reverse("benchmarks")).text
+def test_the_history_lists_the_newest_first_and_says_how_to_make_one(browser):
+    page = browser.get(reverse("benchmarks")).text
     assert "No benchmarks yet" in page
     assert "manage.py benchmark --trials" in page
     assert "needs the machine for itself" in page
     first, second = make_benchmark(), make_benchmark(repeats=1)
-    answer = visitor.get(reverse("benchmarks"))
+    answer = browser.get(reverse("benchmarks"))
     rows = answer.context["rows"]
     assert [row.benchmark.pk for row in rows] == [second.pk, first.pk]
     assert [row.widest["concurrency"] for row in rows] == [100, 100]
     assert first.get_absolute_url() in answer.text
 
 
-def test_page_and_export_have_points_conditions_and_the_curve_and_names_are_text(visitor):
+def test_page_and_export_have_points_conditions_and_the_curve_and_names_are_text(browser):
     benchmark = make_benchmark(provider="<b>x</b>/m")
-    answer = visitor.get(benchmark.get_absolute_url())
+    answer = browser.get(benchmark.get_absolute_url())
     page = answer.text
     assert all(part in page for part in ("SQLite 3.40.1", "0.25 before", "2.20 – 2.40"))
     curve = answer.context["curve"]
     assert (curve["concurrency"], curve["ideal"]) == ([1, 100], [1.0, 100.0])
     assert curve["lowest"][1] < curve["measured"][1] < curve["highest"][1]
     assert ("<b>x</b>" in page, "&lt;b&gt;x&lt;/b&gt;" in page) == (False, True)
-    answer = visitor.get(reverse("benchmark_export", args=[benchmark.pk]))
+    answer = browser.get(reverse("benchmark_export", args=[benchmark.pk]))
     assert answer.json() == {**make_report(provider="<b>x</b>/m"), "id": benchmark.pk}
     assert "attachment" in answer["Content-Disposition"]
-    assert visitor.get(reverse("benchmark_export", args=[benchmark.pk + 1])).status_code == 404
+    assert browser.get(reverse("benchmark_export", args=[benchmark.pk + 1])).status_code == 404
 
 
 # --- The whole, with real processes

@@ -25,8 +25,8 @@ from tests.harness.factories import (
     make_person,
     run_document,
 )
+from tests.runs.conftest import said_by
 from tests.runs.new_run_parts import FILLED
-from tests.runs.test_trash import say
 from workers.engine.errors import ConfigurationError
 from workers.engine.spec.documents import write_document
 
@@ -286,20 +286,20 @@ def test_by_rest_it_is_listed_apart_brought_back_and_its_name_taken(alice, bob, 
 
 def test_commands_run_it_say_what_goes_delete_and_bring_back_until_the_sweep(alice, timed):
     for changes in ([], ["seed=5"]):
-        say("run", "nightly", user="alice", detach=True, json=True, changes=changes)
+        said_by("run", "nightly", user="alice", detach=True, json=True, changes=changes)
     tied = Run.objects.order_by("pk").values_list("configuration_version", flat=True)
     assert list(tied) == [2, None]
-    told = say("delete", "configuration", "nightly")
+    told = said_by("delete", "configuration", "nightly")
     assert "nightly: 2 versions, its schedule, its gates; 1 run made from it stays." in told
     assert Configuration.objects.get().remove_after is None
-    told = say("delete", "configuration", "nightly", yes=True)
+    told = said_by("delete", "configuration", "nightly", yes=True)
     assert told.startswith("Deleted 1 configuration. `restore configuration` brings them back")
     with pytest.raises(CommandError, match="'nightly' is deleted"):
-        say("run", "nightly", user="alice", detach=True)
+        said_by("run", "nightly", user="alice", detach=True)
     with pytest.raises(ConfigurationError, match=r"'nightly' is deleted.*Bring it back, or remove"):
         save_configuration(alice, "nightly", {**timed.document, "seed": 3})
     sweep()
-    assert say("restore", "configuration", "nightly") == "Brought back 1 configuration.\n"
+    assert said_by("restore", "configuration", "nightly") == "Brought back 1 configuration.\n"
     assert Configuration.objects.get().remove_after is None
     delete_configuration(timed, alice)
     Configuration.objects.update(remove_after=now() - timedelta(seconds=1))

@@ -19,6 +19,7 @@ from runs.services.datasets.storing import DatasetError, NameTakenError, import_
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, run_document
+from tests.runs.conftest import said_by, words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -45,17 +46,6 @@ def dataset(alice, endpoint):
     return store_rows(alice, "mixed", ROWS)
 
 
-def text_of(answer):
-    content = answer.getvalue() if answer.streaming else answer.content
-    return " ".join(content.decode().split())
-
-
-def said_by(name, *given, **options):
-    told = io.StringIO()
-    call_command(name, *given, stdout=told, **options)
-    return told.getvalue()
-
-
 def test_roles_are_found_by_name_kept_by_the_next_version_and_changed_by_its_owner(alice, dataset):
     assert dataset.roles == {"id": "id", "tags": "tags", "split": "split"}
     assert dataset.input_columns == ["question"]
@@ -68,8 +58,8 @@ def test_roles_are_found_by_name_kept_by_the_next_version_and_changed_by_its_own
     assert (grown.roles, grown.expected_column) == (dataset.roles, "expected")
     twice = dict.fromkeys(range(5), "id")
     page = client.post(address, {f"role-{n}": role for n, role in twice.items()}, follow=True)
-    assert "Several columns are id: id, question" in text_of(page)
-    assert "no role of a column" in text_of(client.post(address, {"role-0": "x"}, follow=True))
+    assert "Several columns are id: id, question" in words_of(page)
+    assert "no role of a column" in words_of(client.post(address, {"role-0": "x"}, follow=True))
     asker = Asker(alice)
     shown = asker.get("/datasets/mixed").json()["dataset"]
     assert (shown["roles"]["question"], shown["roles"]["expected"]) == ("input", "expected")
@@ -96,10 +86,10 @@ def test_a_run_takes_a_part_of_the_split_column_and_keeps_it(alice, browser, ask
     names = ["id", "question", "expected", "tags", "split"]
     columns = {"inputs": ["question"], "columns": names, "expected": "expected"}
     assert page.context["dataset_columns"]["mixed"] == columns
-    text = text_of(page)
+    text = words_of(page)
     assert ("<code>{{question}}</code>" in text, "<code>{{tags}}</code>" in text) == (True, False)
     assert "inputs question; expected answer: expected" in text
-    assert "3 of 5 rows, part dev (split)" in text_of(
+    assert "3 of 5 rows, part dev (split)" in words_of(
         browser.get(reverse("run_configuration", args=[run.pk]))
     )
     tagged = {"name": "mixed", "where": {"tags": {"has": "sums"}}}
@@ -124,7 +114,7 @@ def test_rows_are_shown_by_tag_and_part(alice, dataset):
     assert numbers(tag="eas") == numbers(part="%") == []
     evil = client.get(address, {"tag": EVIL, "part": EVIL})
     assert [row.number for row in evil.context["rows"]] == [5]
-    assert EVIL not in text_of(evil)
+    assert EVIL not in words_of(evil)
     rows = [{"3": "a, b", 'x"y\\z': "p"}, {"3": "c", 'x"y\\z': "q"}]  # odd names of columns
     odd = store_rows(alice, "odd", rows)
     client.post(reverse("dataset_columns", args=[odd.pk]), {"role-0": "tags", "role-1": "split"})
@@ -138,7 +128,7 @@ def test_a_split_is_made_by_share_and_seed(alice, browser, asker, endpoint):
     address = reverse("dataset_split", args=[first.pk])
     page = browser.post(address, {"parts": "train = 75, test=25", "seed": "3"}, follow=True)
     stored = Dataset.objects.get(name="sums", version=2)
-    assert "sums v2 has a part for each row" in text_of(page)
+    assert "sums v2 has a part for each row" in words_of(page)
     assert (stored.columns[-1], stored.roles) == ("split", {"split": "split"})
     parts = list(stored.cases.order_by("position").values_list("fields__split", flat=True))
     assert 5 < parts.count("test") < 30
@@ -171,7 +161,7 @@ def test_the_report_finds_what_asks_the_same(alice, dataset):
     lengths = report["lengths"]
     assert (lengths["median"], lengths["most"]) == (3, -(-len(EVIL) // 4))
     assert sum(one["rows"] for one in lengths["bins"]) == 5
-    page = text_of(client_of(alice).get(reverse("dataset_report", args=[dataset.pk])))
+    page = words_of(client_of(alice).get(reverse("dataset_report", args=[dataset.pk])))
     assert "1 group with different expected answers:" in page
     assert "<script>alert" not in page
     told = said_by("dataset_report", "mixed", user="alice")
@@ -187,13 +177,13 @@ def test_changes_are_matched_by_the_id_column_and_moves_are_none(alice, browser,
     assert (page["matched_by"], page["data"][0]["after"]) == (["id"], {"expected": "five</ins>"})
     removed = asker.get("/dataset-changes/mixed", base=1, kind="removed").json()["data"]
     assert [(row["case"], row["base_case"]) for row in removed] == [(None, 1)]
-    shown = text_of(browser.get(reverse("dataset_changes", args=[second.pk])))
+    shown = words_of(browser.get(reverse("dataset_changes", args=[second.pk])))
     assert "3 rows the same. Rows are matched by id." in shown
     assert "five&lt;/ins&gt;" in shown
     told = said_by("dataset_changes", "mixed", user="alice")
     assert told.startswith("v1 to v2: 1 changed, 1 added, 1 removed, 3 the same; by id.")
     assert "changed row 1: What is 2 + 3? (expected)" in told
-    assert "From v2 to v1" in text_of(browser.get(reverse("dataset_changes", args=[dataset.pk])))
+    assert "From v2 to v1" in words_of(browser.get(reverse("dataset_changes", args=[dataset.pk])))
     assert asker.get("/dataset-changes/mixed@1").status_code == 422
 
     def row(question, expected):
@@ -214,7 +204,7 @@ def test_without_an_id_rows_are_matched_by_their_inputs_and_changes_come_in_page
     client, address = client_of(alice), reverse("dataset_changes", args=[second.pk])
     page = client.get(address, {"start": "50"})
     assert len(page.context["rows"]) == 15
-    assert "New columns: note." in text_of(page)
+    assert "New columns: note." in words_of(page)
     assert len(client.get(address, {"show": "removed"}).context["rows"]) == 5
     asker = Asker(alice)
     first = asker.get("/dataset-changes/sums", limit=40).json()

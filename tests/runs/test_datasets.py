@@ -3,7 +3,7 @@
 import json
 import tracemalloc
 from functools import partial
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from runs.services.datasets.storing import (
     preview_dataset,
     store_rows,
 )
+from tests.runs.conftest import said_by
 
 pytestmark = pytest.mark.django_db
 
@@ -308,7 +309,7 @@ def test_a_strange_name_is_only_a_name():
 
 
 def test_the_command_imports_a_file_and_reports_line_by_line_what_is_wrong(tmp_path):
-    bad, file, out = tmp_path / "bad.csv", tmp_path / "sums.jsonl", StringIO()
+    bad, file = tmp_path / "bad.csv", tmp_path / "sums.jsonl"
     for content, message in (
         (None, "cannot be read: No such file"),
         (b"a,b\n1\n2,3\n4\n", "  line 2: This row has 1 field"),
@@ -322,6 +323,6 @@ def test_the_command_imports_a_file_and_reports_line_by_line_what_is_wrong(tmp_p
         assert error.value.returncode == 2
     assert not Dataset.objects.exists()
     file.write_text(GOOD_JSONL)
-    call_command("import_dataset", "sums", str(file), stdout=out)
-    assert out.getvalue() == "sums v1: 2 rows, 2 columns. Expected answer: expected.\n"
+    told = said_by("import_dataset", "sums", str(file))
+    assert told == "sums v1: 2 rows, 2 columns. Expected answer: expected.\n"
     assert fields_of(Dataset.objects.get()) == ROWS

@@ -1,7 +1,6 @@
 """Headers of an endpoint's own, its proxy and certificates: secrets stay so, the guard holds."""
 
 import asyncio
-import io
 import subprocess
 
 import pytest
@@ -25,6 +24,7 @@ from tests.api.asking import Asker
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
 from tests.harness.factories import client_of, make_person
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.runs.conftest import said_by
 from workers.engine.http import is_left_out, read_proxy
 from workers.engine.records import Request
 
@@ -261,14 +261,11 @@ def test_a_command_reads_secrets_from_the_environment(ada, patch, tmp_path, auth
     bundle = tmp_path / "ca.pem"
     bundle.write_text(authority.pem)
     options = ["--header-env", "X-Team=TEAM", "--proxy-env", "OUR_PROXY", "--user", "ada"]
-    told = io.StringIO()
-    call_command(
-        "save_endpoint", "g", "--provider=groq", *options, f"--ca-bundle={bundle}", stdout=told
-    )
+    told = said_by("save_endpoint", "g", "--provider=groq", *options, f"--ca-bundle={bundle}")
     stored = Endpoint.objects.get()
     assert headers_of(stored) == {"X-Team": VALUE}
     assert stored.ca_bundle == authority.pem
-    assert not holds_a_secret(told.getvalue())
+    assert not holds_a_secret(told)
     for wrong in (["--header-env", "X-A=MISSING"], ["--ca-bundle", "missing.pem"]):
         with pytest.raises(CommandError, match="there is no such"):
             call_command("save_endpoint", "g", *wrong, "--user", "ada")

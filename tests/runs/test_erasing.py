@@ -1,7 +1,6 @@
 """Erasing a dataset or a person leaves no row that refers to it, whatever tables there are."""
 
 import re
-from io import StringIO
 
 import pytest
 from django.apps import apps
@@ -31,6 +30,7 @@ from tests.harness.factories import (
     run_document,
 )
 from tests.runs.benchmark_parts import make_benchmark
+from tests.runs.conftest import said_by
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_folder")]
 
@@ -317,17 +317,13 @@ def test_the_command_counts_and_erases_with_yes(ada, alice, bob, endpoint):
     everything_of(alice, bob)
     ada.is_superuser = True
     ada.save()
-    out = StringIO()
-    call_command("erase", "dataset", "salaries", stdout=out)
-    assert "To erase: 1 version, 2 rows, 1 run, 1 score, 1 cached answer." in out.getvalue()
-    assert "Add --yes to erase it." in out.getvalue()
-    call_command("erase", "dataset", "salaries", yes=True, stdout=out)
+    told = said_by("erase", "dataset", "salaries")
+    assert "To erase: 1 version, 2 rows, 1 run, 1 score, 1 cached answer." in told
+    assert "Add --yes to erase it." in told
+    said_by("erase", "dataset", "salaries", yes=True)
     assert not models.Dataset.objects.filter(name="salaries").exists()
-    call_command("erase", "person", "alice", yes=True, stdout=out)
-    assert (
-        "Handed over to ada: 1 run, 2 datasets, 1 prompt, 2 configurations, "
-        "1 preset, 1 benchmark." in out.getvalue()
-    )
+    handed = "1 run, 2 datasets, 1 prompt, 2 configurations, 1 preset, 1 benchmark."
+    assert f"Handed over to ada: {handed}" in said_by("erase", "person", "alice", yes=True)
     assert rows_referring_to(alice) == []
     for what, name in (("dataset", "salaries"), ("person", "alice")):
         with pytest.raises(CommandError, match="There is no"):

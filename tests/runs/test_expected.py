@@ -6,7 +6,6 @@ import logging
 import re
 from html import unescape
 from importlib import import_module
-from io import StringIO
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from runs.services.datasets.storing import import_dataset, set_expected_column, 
 from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_person, make_run, run_document
+from tests.runs.conftest import said_by, words_of
 from tests.runs.new_run_parts import small_form
 from workers.engine.kinds import read_configuration
 from workers.engine.spec.expected import guess_expected
@@ -41,10 +41,6 @@ REFUSED = (
 @pytest.fixture
 def dataset(alice, endpoint):
     return store_rows(alice, "solved", ROWS)
-
-
-def words_of(answer):
-    return " ".join(answer.text.split())
 
 
 def form(**fields):
@@ -101,10 +97,10 @@ def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
     headers = {"Authorization": f"Bearer {Asker(alice).text}"}
     sent = client_of(alice).post("/api/v1/datasets", upload, headers=headers)
     assert sent.json()["expected"] == "solution"
-    file, out = tmp_path / "a.csv", StringIO()
+    file = tmp_path / "a.csv"
     file.write_text(CSV)
-    call_command("import_dataset", "filed", file, "--expected", "solution", stdout=out)
-    assert out.getvalue() == "filed v1: 2 rows, 2 columns. Expected answer: solution.\n"
+    told = said_by("import_dataset", "filed", file, "--expected", "solution")
+    assert told == "filed v1: 2 rows, 2 columns. Expected answer: solution.\n"
     with pytest.raises(CommandError, match="no column 'gone'"):
         call_command("import_dataset", "filed", file, "--expected", "gone")
 

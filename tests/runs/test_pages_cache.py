@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from runs.services import cache
 from runs.services.cache import prune_cache, remove_due_answers, restore_answers
 from runs.services.removing.erasing import erase_dataset
 from tests.harness.factories import add_cached_reply, client_of, make_dataset, make_run
+from tests.runs.conftest import said_by
 from tests.runs.test_pages_hostile import PAYLOADS, batched, foreign_markup
 
 pytestmark = pytest.mark.django_db
@@ -250,13 +252,10 @@ def test_removed_answers_go_when_their_time_is_over_and_with_what_is_erased(ada,
     assert not RemovedReply.objects.exists()
 
 
-def test_the_command_counts_removes_when_told_and_undoes_the_last_removal(run, capsys):
+def test_the_command_counts_removes_when_told_and_undoes_the_last_removal(run):
     fill(run, 30)
 
-    def told_by(**options):
-        call_command("prune_cache", **options)
-        return capsys.readouterr().out
-
+    told_by = partial(said_by, "prune_cache")
     assert "6 cached answers match" in told_by(older_than_days=1)
     assert CachedReply.objects.count() == 30
     assert "Removed 6 cached answers" in told_by(older_than_days=1, yes=True)

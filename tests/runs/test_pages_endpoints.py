@@ -1,6 +1,5 @@
 """Endpoints: a key goes in and never comes out, and a test tells how the connection is."""
 
-import io
 import re
 from html import unescape
 
@@ -19,6 +18,7 @@ from runs.views.endpoints import new_form, try_to_save
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_person, make_run, run_document
 from tests.harness.table import table
+from tests.runs.conftest import said_by
 from tests.toy_things import Parrot
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
@@ -174,27 +174,22 @@ def test_prices_and_servers_are_typed_a_line_each_and_shown_as_typed(staff, bob)
 # --- By the name of a provider, with the models found there, and one that only answers
 
 
-@pytest.fixture
-def page(ada):
-    return client_of(ada)
-
-
 def typed(**changes):
     return {"name": "main", "kind": "openai", "max_concurrent": "4", **changes}
 
 
-def test_choosing_a_provider_fills_the_form_in_which_says_why_no_models_are_found(page):
+def test_choosing_a_provider_fills_the_form_in_which_says_why_no_models_are_found(staff):
     for known in KNOWN_PROVIDERS.values():
         form = new_form(RequestFactory().get(reverse("endpoint_new")), known)
         for field in ("kind", "base_url", "max_concurrent"):
             assert form[field].value() == getattr(known, field)
         offered = [choice.data["value"] for choice in form["private_addresses"]]
         assert bool(offered) is ("localhost" in known.base_url)
-    answer = page.get(reverse("endpoint_new"), {"provider": "azure"})
+    answer = staff.get(reverse("endpoint_new"), {"provider": "azure"})
     assert answer.context["form"]["kind"].value() == "azure"
     titles = [known.title for known in KNOWN_PROVIDERS.values()]
     assert [title for title in titles if title not in answer.text] == []
-    assert page.get(reverse("endpoint_new"), {"provider": "<x>"}).status_code == 200
+    assert staff.get(reverse("endpoint_new"), {"provider": "<x>"}).status_code == 200
     for changes, told in (
         ({"base_url": "http://169.254.169.254/v1"}, "link-local"),
         ({"base_url": "http://10.0.0.7:8000/v1"}, "10.0.0.7:8000"),
@@ -202,7 +197,7 @@ def test_choosing_a_provider_fills_the_form_in_which_says_why_no_models_are_foun
         ({"kind": "nonsense", "base_url": "https://p.example"}, "Choose a kind first."),
         ({"kind": "azure", "base_url": "https://r.openai.azure.com"}, "deployments"),
     ):
-        assert told in page.post(reverse("endpoint_models_new"), typed(**changes)).text
+        assert told in staff.post(reverse("endpoint_models_new"), typed(**changes)).text
 
 
 @table(
@@ -228,7 +223,7 @@ def test_options_are_those_of_the_kind(ada, kind, options, told):
         endpoint.delete()
 
 
-def test_options_are_typed_and_kept_by_a_form_without_them_and_make_another_service(ada, page):
+def test_options_are_typed_and_kept_by_a_form_without_them_and_make_another_service(ada, staff):
     one = Endpoint(kind="azure", base_url="https://r.openai.azure.com")
     other = Endpoint(kind="azure", base_url=one.base_url, options={"api_version": "2024-10-21"})
     assert service_of(one) != service_of(other), "another version is another service"
@@ -236,36 +231,36 @@ def test_options_are_typed_and_kept_by_a_form_without_them_and_make_another_serv
     with pytest.raises(ValidationError, match="YOUR-RESOURCE"):
         save_endpoint(ada, azure)
     more = {"kind": "azure", "base_url": "https://r.openai.azure.com"}
-    page.post(reverse("endpoint_new"), typed(option_azure_api_version="2024-10-21", **more))
+    staff.post(reverse("endpoint_new"), typed(option_azure_api_version="2024-10-21", **more))
     endpoint = Endpoint.objects.get()
     assert endpoint.options == {"api_version": "2024-10-21"}
-    page.post(endpoint.get_absolute_url(), typed(**more))
+    staff.post(endpoint.get_absolute_url(), typed(**more))
     assert Endpoint.objects.get().options == {"api_version": "2024-10-21"}
-    page.post(endpoint.get_absolute_url(), typed(option_azure_api_version="", **more))
+    staff.post(endpoint.get_absolute_url(), typed(option_azure_api_version="", **more))
     assert Endpoint.objects.get().options == {}
-    assert "Azure OpenAI" in page.get(reverse("endpoints")).text
+    assert "Azure OpenAI" in staff.get(reverse("endpoints")).text
 
 
-def test_the_models_of_a_server_are_found_before_it_is_saved_and_ticked(page, simulator):
+def test_the_models_of_a_server_are_found_before_it_is_saved_and_ticked(staff, simulator):
     url = f"{simulator.url}/v1"
     sent = typed(name="", base_url=url, model_names="sim-small", new_key=CANARY)
-    part = page.post(reverse("endpoint_models_new"), sent, headers={"X-Part": "models"}).text
+    part = staff.post(reverse("endpoint_models_new"), sent, headers={"X-Part": "models"}).text
     assert 'value="sim-large"' in part
     assert ("checked disabled" in part, CANARY in part) == (True, False)
     assert not Endpoint.objects.exists()
     ticked = typed(base_url=url, model_names="sim-small", found_models=["sim-large", "sim-small"])
-    page.post(reverse("endpoint_new"), ticked)
+    staff.post(reverse("endpoint_new"), ticked)
     assert Endpoint.objects.get().model_names == ["sim-small", "sim-large"]
 
 
-def test_without_a_script_the_whole_page_comes_back(page, simulator, endpoint):
+def test_without_a_script_the_whole_page_comes_back(staff, simulator, endpoint):
     url = f"{simulator.url}/v1"
     for name, args in (("endpoint_models_new", []), ("endpoint_models", [endpoint.pk])):
-        shown = page.post(reverse(name, args=args), typed(base_url=url)).text
+        shown = staff.post(reverse(name, args=args), typed(base_url=url)).text
         assert "<html" in shown
         assert 'value="sim-large"' in shown
     Endpoint.objects.update(model_names=["google/gemma-3-27b", "/models/llama.gguf"])
-    shown = page.get(reverse("endpoints")).text
+    shown = staff.get(reverse("endpoints")).text
     for part in (">gemma-3-27b</span>", ">llama.gguf</span>", endpoint.name):
         assert part in shown, "a path is shown by its last part"
 
@@ -303,16 +298,15 @@ def test_api_and_command_take_a_provider_by_name_and_find_models(ada, simulator)
     found = asker.post("/endpoints/g/models", {}).json()
     assert found["ok"]
     assert "sim-large" in found["models"]
-    said = io.StringIO()
     options = ["--provider", "azure", "--base-url", "https://r.openai.azure.com"]
     version = "--option=api_version=2024-10-21"
-    call_command("save_endpoint", "az", *options, version, "--user", "ada", stdout=said)
+    call_command("save_endpoint", "az", *options, version, "--user", "ada")
     assert Endpoint.objects.get(name="az").options == {"api_version": "2024-10-21"}
     url = f"{simulator.url}/v1"
     options = ["--provider", "vllm", "--base-url", url, "--find-models", "--user", "ada"]
-    call_command("save_endpoint", "local", *options, stdout=said)
+    told = said_by("save_endpoint", "local", *options)
     assert Endpoint.objects.get(name="local").max_concurrent == 64
-    assert "sim-large" in said.getvalue()
+    assert "sim-large" in told
     with pytest.raises(CommandError, match="NAME=VALUE"):
         call_command("save_endpoint", "az", "--option", "api_version", "--user", "ada")
 

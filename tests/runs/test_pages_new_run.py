@@ -12,7 +12,7 @@ from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.models import Configuration, Endpoint, Run
 from runs.services.runs import create_run
-from tests.harness.factories import client_of, run_document
+from tests.harness.factories import run_document
 from tests.harness.table import table
 from tests.runs.new_run_parts import FILLED, problems_of, read_form, sent_by
 from workers.engine.kinds import read_configuration
@@ -36,11 +36,6 @@ PARAMETERS = {
     "parameter-top_p": " ",
     "parameters": "presence_penalty: 0.5\nstop: ['.', ü, 2024-01-01]",
 }
-
-
-@pytest.fixture
-def browser(alice):
-    return client_of(alice)
 
 
 def launch(browser, **changes):

@@ -10,7 +10,6 @@ from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.models import Run
 from runs.services.runs import create_run
-from tests.harness.factories import client_of
 from tests.runs.new_run_parts import posted, problems_of, read_form, sent_by
 from workers.engine.kinds import read_configuration
 from workers.engine.strategies import SELECTIONS
@@ -18,11 +17,6 @@ from workers.engine.strategies import SELECTIONS
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dataset")]
 
 MODELS = ["simulated/sim-small", "simulated/sim-large"]
-
-
-@pytest.fixture
-def browser(alice):
-    return client_of(alice)
 
 
 def section_of(filled):

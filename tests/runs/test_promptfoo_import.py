@@ -1,7 +1,5 @@
 """A promptfoo file through the doors: page and command."""
 
-import io
-
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
@@ -12,6 +10,7 @@ from runs.models import Configuration, Dataset, Run
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from tests.harness.factories import client_of
+from tests.runs.conftest import said_by, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("endpoint")]
 
@@ -25,13 +24,9 @@ tests:
 """
 
 
-def text_of(answer):
-    return " ".join(answer.text.split())
-
-
 def test_the_page_shows_what_it_understood_and_stores_what_can_run(alice):
     client, address = client_of(alice), reverse("promptfoo_import")
-    shown = text_of(client.post(address, {"text": TEXT, "step": "look"}))
+    shown = words_of(client.post(address, {"text": TEXT, "step": "look"}))
     assert "2 rows, 1 prompt, 1 model, 1 scorer. Expected answer: column expected." in shown
     assert ("defaultTest.assert.0" in shown, "<script>alert" in shown) == (True, False)
     assert not Dataset.objects.exists()
@@ -51,14 +46,14 @@ def test_what_cannot_be_used_is_told_and_stores_nothing(alice):
         assert client.post(address, {"text": text, "step": "import"}).status_code == 400
     binary = SimpleUploadedFile("a.yaml", b"\xff\xfe\x00")
     refused = client.post(address, {"file": binary, "step": "import"})
-    assert "This is no text in UTF-8" in text_of(refused)
+    assert "This is no text in UTF-8" in words_of(refused)
     assert not Configuration.objects.filter(owner=alice).exists()
 
 
 def test_the_names_of_others_are_not_taken(alice, bob):
     client_of(bob).post(reverse("promptfoo_import"), {"text": TEXT, "step": "import"})
     refused = client_of(alice).post(reverse("promptfoo_import"), {"text": TEXT, "step": "import"})
-    assert "of somebody else already" in text_of(refused)
+    assert "of somebody else already" in words_of(refused)
     own = {"text": TEXT, "step": "import", "name": "mine"}
     client_of(alice).post(reverse("promptfoo_import"), own)
     owners = dict(Dataset.objects.values_list("name", "owner__username"))
@@ -71,14 +66,14 @@ def test_the_names_of_others_are_not_taken(alice, bob):
 
 
 def test_the_command_tells_what_it_did_not_understand(alice, tmp_path):
-    file, told = tmp_path / "promptfooconfig.yaml", io.StringIO()
+    file = tmp_path / "promptfooconfig.yaml"
     file.write_text(TEXT)
-    call_command("import_promptfoo", file, dry_run=True, user="alice", stdout=told)
-    assert told.getvalue().startswith("capitals: 2 rows; nothing was stored.")
+    told = said_by("import_promptfoo", file, dry_run=True, user="alice")
+    assert told.startswith("capitals: 2 rows; nothing was stored.")
     assert not Dataset.objects.exists()
-    call_command("import_promptfoo", file, name="cities", user="alice", stdout=told)
-    assert "cities, version 1, on cities v1: 2 rows." in told.getvalue()
-    assert "defaultTest.assert.0: 'javascript' has no equal here" in told.getvalue()
+    told = said_by("import_promptfoo", file, name="cities", user="alice")
+    assert "cities, version 1, on cities v1: 2 rows." in told
+    assert "defaultTest.assert.0: 'javascript' has no equal here" in told
     file.write_text("prompts: []")
     with pytest.raises(CommandError, match="nothing here that can be used"):
         call_command("import_promptfoo", file, user="alice")

@@ -1,11 +1,10 @@
 """What is old goes, by command or by the rules of the site: shown before, off unless set."""
 
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.urls import reverse
 from django.utils.timezone import now
 
@@ -40,6 +39,7 @@ from tests.harness.factories import (
     make_person,
     make_run,
 )
+from tests.runs.conftest import said_by
 from tests.runs.test_run_marks import listed, told
 from workers.engine.errors import ConfigurationError
 
@@ -64,21 +64,15 @@ def rows():
     return {model.__name__: model.objects.count() for model in models}
 
 
-def said(command, **options):
-    out = StringIO()
-    call_command(command, stdout=out, **options)
-    return out.getvalue()
-
-
 @pytest.mark.postgresql("locks and constraints: a run goes in parts, with all that points at it")
 def test_a_run_that_ended_long_ago_goes_whole_and_its_answers_stay(alice, dataset, set_constant):
     set_constant(retention, "BATCH", 2)  # three scores: more than one part
     old = full_run(alice, dataset, "a", ended=now() - 100 * DAY)
     kept = full_run(alice, dataset, "b", ended=now() - 10 * DAY)
-    told = said("prune_runs", older_than_days=90)
+    told = said_by("prune_runs", older_than_days=90)
     assert told == "1 run with 3 scores. Add --yes to remove it.\n"
     assert rows()["Run"] == 2
-    assert said("prune_runs", older_than_days=90, yes=True) == "Removed 1 run.\n"
+    assert said_by("prune_runs", older_than_days=90, yes=True) == "Removed 1 run.\n"
     one = dict.fromkeys(("Run", "Chunk", "RunSample", "RunEvent"), 1)
     assert rows() == {**one, "Score": 3, "ScoreRecord": 3, "CachedReply": 2}
     assert not Run.objects.filter(pk=old.pk).exists()
@@ -90,11 +84,11 @@ def test_a_run_that_has_not_ended_is_never_removed(alice, dataset):
     for number, state in enumerate(RunState.live()):
         full_run(alice, dataset, str(number), state=state, ended=None, started=now() - 400 * DAY)
     before = rows()
-    assert said("prune_runs", older_than_days=0, yes=True) == "Removed 0 runs.\n"
+    assert said_by("prune_runs", older_than_days=0, yes=True) == "Removed 0 runs.\n"
     assert rows() == before
     for days in (-1, 40_000):
         with pytest.raises(CommandError, match="Give 0 to 36500"):
-            said("prune_runs", older_than_days=days, yes=True)
+            said_by("prune_runs", older_than_days=days, yes=True)
 
 
 # --- Rules by which the site removes things by itself
@@ -212,14 +206,14 @@ def test_only_administrators_set_the_rules_which_go_before_the_environment(ada, 
 @pytest.mark.usefixtures("data_folder")
 def test_the_command_shows_and_sets_the_rules(ada, dataset):
     old_run(ada, dataset, 40)
-    assert "Runs, days: kept for ever." in said("retention")
-    told = said("retention", run_days="30", cache_days="0")
+    assert "Runs, days: kept for ever." in said_by("retention")
+    told = said_by("retention", run_days="30", cache_days="0")
     assert "Runs, days: 30. Due now: 1 run." in told
     assert "Looked at next: " in told
     assert RetentionRules.objects.get().cache_days == 0
-    assert "Runs, days: kept for ever." in said("retention", run_days="default")
+    assert "Runs, days: kept for ever." in said_by("retention", run_days="default")
     with pytest.raises(CommandError, match="--run-days is 'soon'"):
-        said("retention", run_days="soon")
+        said_by("retention", run_days="soon")
 
 
 # --- Deleting runs: counted first, undone for a while, then removed a few rows at a time

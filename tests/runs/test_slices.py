@@ -14,6 +14,7 @@ from runs.services.runs import create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_run, run_document
 from tests.harness.table import table
+from tests.runs.conftest import words_of
 from tests.runs.new_run_parts import problems_of, small_form
 
 pytestmark = pytest.mark.django_db
@@ -33,10 +34,6 @@ def dataset(alice, endpoint):
 
 def sliced(dataset, **part):
     return {**run_document(dataset), "dataset": {"name": dataset.name, **part}}
-
-
-def words_of(answer):
-    return " ".join(answer.text.split())
 
 
 CHOSEN = {"where": "subject: sums", "split": "train", "sample": "10", "sample_seed": "7"}

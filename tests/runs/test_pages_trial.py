@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 from django.urls import reverse
 
-from runs.models import Endpoint, EndpointKind, Run
+from runs.models import Endpoint, Run
 from runs.secrets import encrypt
 from runs.selectors.scores.requests import first_calls
 from runs.services.datasets.storing import store_rows
@@ -122,26 +122,6 @@ def test_a_cached_answer_says_where_it_came_from_to_those_who_may_see_that(alice
     assert kept.run.get_absolute_url() not in page
 
 
-def test_a_call_can_be_copied_as_curl_without_its_key(alice, run):
-    Endpoint.objects.update(
-        kind=EndpointKind.ANTHROPIC,
-        base_url="https://models.example/v1",
-        key_ciphertext=encrypt("sk-very-secret"),
-    )
-    case = case_of(run)
-    case.fields = {"question": "Quote ' and \"\nREQUEST\n$(id) `id`", "expected": "x"}
-    case.save()
-    add_score(run, case, run.candidates.get(), 0)
-    page = page_of(alice, run)
-    assert "sk-very-secret" not in page
-    command = page.split('id="curl"')[1].split("</pre>")[0]
-    assert "https://models.example/v1/messages" in command
-    assert """-H 'x-api-key: '"$API_KEY" """ in unescape(command)
-    body = command.splitlines()[-2]
-    assert "REQUEST" in body  # the text cannot end the body: it is one line
-    assert "$(id)" in body
-
-
 def test_a_cut_answer_is_marked_counted_found_and_explained(alice, cut_run):
     number = cut_run.pk
     rows = show(alice, "run_scores", number, status="truncated").split("<tbody")[1]
@@ -238,12 +218,15 @@ def test_messages_images_and_tools_are_text(alice, dataset):
 def test_an_address_is_not_loaded_and_a_request_that_is_never_sent_has_no_command(alice):
     """Ollama takes no addresses."""
     score = trial(alice, {"messages": WITH_IMAGE}, {"picture": "https://evil.example/a.png"})
+    Endpoint.objects.update(key_ciphertext=encrypt("sk-very-secret"))
     for kind in ("ollama", "anthropic"):
         Endpoint.objects.update(kind=kind, base_url="http://127.0.0.1:9")
-        page = page_of(alice, score.run)
+        page = unescape(page_of(alice, score.run))
         assert ("curl -sS" in page) == (kind == "anthropic")
+        assert "sk-very-secret" not in page
+    assert """-H 'x-api-key: '"$API_KEY" """ in page
     assert "[image at https://evil.example/a.png, fetched by the provider]" in page
-    assert foreign_markup(page) == []
+    assert foreign_markup(page_of(alice, score.run)) == []
     case = score.case
     case.fields = {"picture": "javascript:alert(1)"}
     case.save()

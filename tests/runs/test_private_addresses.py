@@ -8,17 +8,14 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse
 
 from runs.models import AuditAction, AuditEntry, Dataset, Endpoint, EndpointKind
-from runs.outbound import check_servers, places_to_tick, policy_for, webhook_policy
+from runs.outbound import check_servers, places_to_tick
 from runs.roles import Role
 from runs.services.endpoints import save_endpoint
 from tests.harness.factories import client_of, make_person, run_document
-from tests.runs.test_outbound import Answers
 from tests.runs.test_pages_endpoints import fields
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.here import run_here
-from workers.engine.http import Client, Unreachable
 from workers.engine.kinds import read_configuration
-from workers.engine.providers.resolver import GuardedResolver
 from workers.engine.records import Case, Request
 from workers.wiring import Clients, build_provider
 
@@ -190,20 +187,3 @@ async def test_a_run_stops_by_itself_when_its_address_is_revoked():
     assert {score.error for score in scores} == {ForbiddenAddress.name}
     assert [stop.by for stop in stops] == ["errors"]
     assert len(scores) < len(cases)
-
-
-async def test_a_ticked_name_is_connected_only_for_whom_it_was_ticked():
-    connected: list[str] = []
-
-    async def connect(addresses, **options):
-        connected.extend(place[0] for *_, place in addresses)
-        raise OSError
-
-    ticked = at("http://models.example:8000/v1", "models.example:8000")
-    for policy in (policy_for(ticked), policy_for(at(ticked.base_url)), webhook_policy()):
-        resolver = GuardedResolver(policy, Answers(["10.1.2.3"], ["169.254.169.254"]))
-        for _ in range(2):
-            async with Client(resolver, connect=connect) as client:
-                with pytest.raises((ForbiddenAddress, Unreachable)):
-                    await client.get("http://models.example:8000/v1/models", {})
-    assert connected == ["10.1.2.3"]

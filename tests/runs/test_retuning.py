@@ -166,8 +166,6 @@ def test_the_form_starts_with_it_without_numbers_and_rest_takes_one(browser, dat
     created = asker.post("/runs", {"configuration": run_document(dataset)}).json()
     path = f"/runs/{created['id']}/limits"
     assert asker.patch(path, {"requests_per_minute": 60}).json()["max_concurrent"] is None
-    assert asker.patch(path, {"max_concurrent": 9}).json()["max_concurrent"] == 9
-    assert asker.patch(path, {"max_concurrent": None}).json()["max_concurrent"] is None
 
 
 def test_the_estimate_meets_the_endpoints_limit_first(dataset):

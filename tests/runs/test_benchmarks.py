@@ -129,7 +129,7 @@ def test_what_cannot_be_measured_or_paid_is_refused_before_anything_starts():
 # --- Pages
 
 
-def test_the_history_lists_the_newest_first_and_says_how_to_make_one(browser):
+def test_history_page_and_export_tell_points_conditions_and_the_curve_and_names_are_text(browser):
     page = browser.get(reverse("benchmarks")).text
     assert "No benchmarks yet" in page
     assert "manage.py benchmark --trials" in page
@@ -140,9 +140,6 @@ def test_the_history_lists_the_newest_first_and_says_how_to_make_one(browser):
     assert [row.benchmark.pk for row in rows] == [second.pk, first.pk]
     assert [row.widest["concurrency"] for row in rows] == [100, 100]
     assert first.get_absolute_url() in answer.text
-
-
-def test_page_and_export_have_points_conditions_and_the_curve_and_names_are_text(browser):
     benchmark = make_benchmark(provider="<b>x</b>/m")
     answer = browser.get(benchmark.get_absolute_url())
     page = answer.text

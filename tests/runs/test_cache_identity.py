@@ -157,9 +157,6 @@ def test_nobody_can_try_out_keys_against_what_tells_them_apart(settings, tmp_pat
     settings.SECRET_KEY = "another site's key, which nobody else knows"
     assert service_of(endpoint) != here
     assert KEY_A not in here
-
-
-def test_the_sites_own_simulator_is_the_same_at_every_port(settings):
     own = endpoint_at("", kind=EndpointKind.SIMULATED)
     settings.SIMULATOR_URL = "http://127.0.0.1:1111"
     before = service_of(own)

@@ -105,23 +105,6 @@ def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
         call_command("import_dataset", "filed", file, "--expected", "gone")
 
 
-def test_it_is_changed_on_the_page_of_the_dataset_and_past_runs_keep_theirs(alice, dataset):
-    client = client_of(alice)
-    run = create_run(alice, run_document(dataset, expected="question"))
-    address = reverse("dataset_columns", args=[dataset.pk])
-    roles = {f"role-{number}": "input" for number in range(len(dataset.columns))}
-    chosen = {**roles, f"role-{dataset.columns.index('solution')}": "expected"}
-    changed = words_of(client.post(address, chosen, follow=True))
-    assert "The expected answer is the column solution." in changed
-    refused = client.post(address, {**roles, "role-0": "gone"}, follow=True)
-    assert "That is no role of a column." in words_of(refused)
-    dataset.refresh_from_db()
-    assert dataset.expected_column == "solution"
-    assert create_run(alice, run_document(dataset)).document["expected"] == "solution"
-    run.refresh_from_db()
-    assert run.document["expected"] == "question"
-
-
 def test_a_run_that_cannot_be_judged_is_refused_at_every_door(alice, dataset):
     client, document = client_of(alice), run_document(dataset)
     page = client.post(reverse("run_new"), form())
@@ -157,13 +140,27 @@ def test_a_run_says_the_column_itself(alice, browser, dataset):
     assert "The dataset has no column &#x27;gone&#x27;. Its columns: question" in words_of(gone)
 
 
-def test_a_scorer_that_compares_with_nothing_runs_without(alice, dataset):
+def test_it_is_changed_on_the_page_of_the_dataset_and_past_runs_keep_theirs_or_none(alice, dataset):
     """And runs from before are judged by the column named expected."""
     run = create_run(alice, run_document(dataset, scorers=[{"regex": {"pattern": "[0-9]"}}]))
     assert run.document["expected"] == ""
     assert read_configuration(run.document).expected_column == ""
     document = {**run_document(Dataset(name="x")), "dataset": "x"}
     assert read_configuration(document).expected_column == "expected"
+    client = client_of(alice)
+    run = create_run(alice, run_document(dataset, expected="question"))
+    address = reverse("dataset_columns", args=[dataset.pk])
+    roles = {f"role-{number}": "input" for number in range(len(dataset.columns))}
+    chosen = {**roles, f"role-{dataset.columns.index('solution')}": "expected"}
+    changed = words_of(client.post(address, chosen, follow=True))
+    assert "The expected answer is the column solution." in changed
+    refused = client.post(address, {**roles, "role-0": "gone"}, follow=True)
+    assert "That is no role of a column." in words_of(refused)
+    dataset.refresh_from_db()
+    assert dataset.expected_column == "solution"
+    assert create_run(alice, run_document(dataset)).document["expected"] == "solution"
+    run.refresh_from_db()
+    assert run.document["expected"] == "question"
 
 
 def test_rows_in_place_are_judged_by_what_is_guessed_of_them_and_can_be_read(alice, endpoint):
@@ -183,7 +180,7 @@ def test_rows_in_place_are_judged_by_what_is_guessed_of_them_and_can_be_read(ali
     assert chosen.name == f"{run.dataset.name}@1"
 
 
-def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(alice, endpoint):
+def test_a_duplicate_takes_the_newest_version_and_a_configuration_its_own(alice, endpoint):
     old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
     run = create_run(alice, run_document(old))
     client, address = client_of(alice), reverse("run_new")
@@ -205,13 +202,8 @@ def test_a_duplicate_takes_the_newest_version_and_offers_the_one_that_was_used(a
     filled = client.get(address, {"run": as_yaml.pk}).context["filled"]
     assert filled.yaml.startswith("# The run used v1; v3 is the newest.")
     assert filled.yaml_document()["dataset"] == "sums"
-
-
-def test_a_configuration_that_names_a_version_stays_with_it(alice, endpoint):
-    old = store_rows(alice, "sums", [{"question": "1?", "expected": "1"}])
-    store_rows(alice, "sums", [{"question": "2?", "expected": "1"}])
     stored = save_configuration(alice, "pinned", run_document(old))
-    page = client_of(alice).get(reverse("run_new"), {"configuration": stored.pk})
+    page = client.get(address, {"configuration": stored.pk})
     assert page.context["filled"].dataset == "sums@1"
     assert '<option value="sums@1" selected>' in words_of(page)
     assert "newest version is used" not in words_of(page)

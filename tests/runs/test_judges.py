@@ -277,7 +277,9 @@ def test_a_panel_shows_how_well_it_agrees(alice, dataset):
     assert Asker(alice).get(f"/runs/{run.pk}/agreement").json() == {"panels": [found.model_dump()]}
 
 
-def test_judges_that_never_differ_have_no_alpha_and_many_are_sampled(alice, dataset, set_constant):
+def test_judges_that_never_differ_have_no_alpha_and_many_are_sampled(
+    alice, dataset, set_constant, django_assert_num_queries
+):
     run = judged_run(alice, dataset, [(1.0, 1.0)] * 3)
     (found,) = agreement_of(run)
     assert (found.alpha, found.unanimous) == (None, 1.0)
@@ -287,9 +289,6 @@ def test_judges_that_never_differ_have_no_alpha_and_many_are_sampled(alice, data
     run = judged_run(alice, dataset, [*VOTES, *VOTES, (0.5, 0.5)])
     (found,) = agreement_of(run)
     assert (found.trials, found.of_trials) == (3, 9)  # every third
-
-
-def test_a_run_without_a_panel_is_asked_nothing(alice, dataset, django_assert_num_queries):
     run = create_run(alice, run_document(dataset, scorers=[{"rubric": {**PANEL, "judges": []}}]))
     with django_assert_num_queries(0):
         assert agreement_of(run) == []

@@ -45,7 +45,7 @@ def board_row(run):
 
 
 @pytest.mark.postgresql("aggregates: the newest verdict of each trial, beside sums of scores")
-def test_a_verdict_stands_beside_the_score_which_stays(alice, run):
+def test_the_newest_verdict_stands_beside_the_score_which_stays_and_is_taken_back(alice, run):
     say(alice, run, 1, verdict="right", comment="7 is <b>fine</b>, too.")
     score = run.scores.get(position=1)
     assert (score.value, score.passed) == (0.0, False)
@@ -59,10 +59,6 @@ def test_a_verdict_stands_beside_the_score_which_stays(alice, run):
     assert order.index(Override) < order.index(Score)  # it is removed with it
     (entry,) = AuditEntry.objects.filter(action=AuditAction.SCORE_OVERRIDDEN.value)
     assert (entry.actor, entry.detail) == ("alice", "trial 1: right (1)")
-
-
-def test_the_newest_verdict_counts_and_the_original_takes_it_back_also_of_failures(alice, run):
-    say(alice, run, 1, verdict="right")
     say(alice, run, 1, verdict="value", value="0.5")
     say(alice, run, 1, verdict="comment", comment="Half of it.")
     assert board_row(run).changed_value == 0.75

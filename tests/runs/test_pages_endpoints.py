@@ -16,7 +16,7 @@ from runs.selectors.endpoints.service import service_of
 from runs.services.endpoints import find_models, save_endpoint
 from runs.views.endpoints import new_form, try_to_save
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_person, make_run
+from tests.harness.factories import client_of, make_endpoint, make_person, make_run
 from tests.harness.table import table
 from tests.runs.conftest import said_by
 from tests.toy_things import Parrot
@@ -236,7 +236,7 @@ def test_options_are_typed_and_kept_by_a_form_without_them_and_make_another_serv
     assert "Azure OpenAI" in staff.get(reverse("endpoints")).text
 
 
-def test_the_models_of_a_server_are_found_before_it_is_saved_and_ticked(staff, simulator):
+def test_models_of_a_server_are_found_before_it_is_saved_and_ticked(staff, simulator):
     url = f"{simulator.url}/v1"
     sent = typed(name="", base_url=url, model_names="sim-small", new_key=CANARY)
     part = staff.post(reverse("endpoint_models_new"), sent, headers={"X-Part": "models"}).text
@@ -246,10 +246,7 @@ def test_the_models_of_a_server_are_found_before_it_is_saved_and_ticked(staff, s
     ticked = typed(base_url=url, model_names="sim-small", found_models=["sim-large", "sim-small"])
     staff.post(reverse("endpoint_new"), ticked)
     assert Endpoint.objects.get().model_names == ["sim-small", "sim-large"]
-
-
-def test_without_a_script_the_whole_page_comes_back(staff, simulator, endpoint):
-    url = f"{simulator.url}/v1"
+    endpoint = make_endpoint()
     for name, args in (("endpoint_models_new", []), ("endpoint_models", [endpoint.pk])):
         shown = staff.post(reverse(name, args=args), typed(base_url=url)).text
         assert "<html" in shown

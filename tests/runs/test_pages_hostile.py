@@ -102,9 +102,28 @@ def foreign_markup(page):
     return finder.found
 
 
-def test_the_finder_finds_what_it_should():
+def test_what_is_typed_comes_back_as_text_as_far_as_the_finder_sees_which_sees_well(ada):
     assert foreign_markup("<p>text</p>") == []
     assert all(foreign_markup(payload) for payload in PAYLOADS[:7])
+    client, markup = client_of(ada), {}
+    fields = ("name", "prompt-0-user", "other_models", "dataset", "yaml", "seed")
+    for text in (" ".join(PAYLOADS[:7]), " ".join(PAYLOADS[7:14])):
+        typed = dict.fromkeys(fields, text)
+        rows = {"prompts": ["0"], "rows": text, "dataset_source": "paste"}
+        for name, data in (
+            ("run_new", {**typed, **rows}),
+            ("run_new", {**typed, "mode": "yaml"}),
+            ("dataset_import", {"name": text, "text": f"{text}\n{text},", "step": "preview"}),
+            ("endpoint_new", {"name": text, "base_url": text, "model_names": text}),
+        ):
+            answer = client.post(reverse(name), data)
+            assert answer.status_code == 400, (text, name)
+            markup[text, name, data.get("mode")] = foreign_markup(answer.text)
+        for field in ("q", "state", "kind", "before"):
+            page = client.get(reverse("runs"), {field: text}).text
+            markup[text, "runs", field] = foreign_markup(page)
+    assert len(markup) == 2 * (4 + 4)
+    assert {where: found for where, found in markup.items() if found} == {}
 
 
 @pytest.fixture
@@ -173,25 +192,3 @@ def test_hostile_names_and_documents_of_everything_stay_text(ada, endpoint):
     pages = [reverse(name) for name in ("endpoints", "datasets", "run_new")]
     pages.append(endpoint.get_absolute_url())
     assert {address: found for address in pages if (found := read(client, address))} == {}
-
-
-def test_what_is_typed_comes_back_as_text(ada):
-    client, markup = client_of(ada), {}
-    fields = ("name", "prompt-0-user", "other_models", "dataset", "yaml", "seed")
-    for text in (" ".join(PAYLOADS[:7]), " ".join(PAYLOADS[7:14])):
-        typed = dict.fromkeys(fields, text)
-        rows = {"prompts": ["0"], "rows": text, "dataset_source": "paste"}
-        for name, data in (
-            ("run_new", {**typed, **rows}),
-            ("run_new", {**typed, "mode": "yaml"}),
-            ("dataset_import", {"name": text, "text": f"{text}\n{text},", "step": "preview"}),
-            ("endpoint_new", {"name": text, "base_url": text, "model_names": text}),
-        ):
-            answer = client.post(reverse(name), data)
-            assert answer.status_code == 400, (text, name)
-            markup[text, name, data.get("mode")] = foreign_markup(answer.text)
-        for field in ("q", "state", "kind", "before"):
-            page = client.get(reverse("runs"), {field: text}).text
-            markup[text, "runs", field] = foreign_markup(page)
-    assert len(markup) == 2 * (4 + 4)
-    assert {where: found for where, found in markup.items() if found} == {}

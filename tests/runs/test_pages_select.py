@@ -187,7 +187,7 @@ def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(browser
 # --- Elsewhere
 
 
-def test_a_selection_scores_as_its_winner_and_is_compared_by_what_it_chose(selection, alice):
+def test_a_selection_scores_and_is_compared_as_what_it_chose_else_who_saw_most(selection, alice):
     other = make_run(alice, selection.dataset)
     rows = {row.run.pk: row for row in describe([selection, other])}
     found = rows[selection.pk].score
@@ -209,10 +209,6 @@ def test_a_selection_scores_as_its_winner_and_is_compared_by_what_it_chose(selec
     assert compared.only_before == compared.only_after == []
     assert compared.overall is not None
     assert compared.overall.mean == 0.0
-
-
-def test_what_was_chosen_leads_and_without_a_choice_who_saw_most(selection, alice):
-    """What was chosen may be less accurate, where price and latency count."""
     small = selection.candidates.get(name__endswith="sim-small")
     selection.candidates.filter(pk=small.pk).update(scored=1)
     selection.chosen = small.position

@@ -183,16 +183,6 @@ def sample(run, seconds_ago, **counts):
     RunSample.objects.create(run=run, second=3600 - seconds_ago, **counts)
 
 
-def test_a_run_without_answers_from_a_failing_model_is_paused(settings, endpoint, run):
-    assert state_after(run) == RunState.RUNNING  # a silent model is waited for
-    fail(settings, endpoint, "sim-small")
-    sample(run, 30, fresh=5)
-    sample(run, 0, failed=2)
-    assert state_after(run, 600) == RunState.RUNNING  # it fails, but not for long
-    assert state_after(run) == RunState.PAUSED
-    assert Run.objects.get(pk=run.pk).events.filter(level="error").count() == 1
-
-
 WAITING = {"reason": "Waiting: endpoint simulated is paused"}
 PATIENCE = timedelta(seconds=PATIENCE_SECONDS)
 GOES_ON = {
@@ -204,7 +194,7 @@ GOES_ON = {
 }
 
 
-def test_a_run_goes_on_though_its_model_fails(settings, endpoint, run):
+def test_a_run_goes_on_though_its_model_fails_until_nothing_is_answered(settings, endpoint, run):
     fail(settings, endpoint, "sim-large")
     assert state_after(run) == RunState.RUNNING, "it does not need this one"
     fail(settings, endpoint, "sim-small")
@@ -215,6 +205,11 @@ def test_a_run_goes_on_though_its_model_fails(settings, endpoint, run):
             found[case] = state_after(run)
             transaction.set_rollback(True)
     assert found == dict.fromkeys(GOES_ON, RunState.RUNNING)
+    sample(run, 30, fresh=5)
+    sample(run, 0, failed=2)
+    assert state_after(run, 600) == RunState.RUNNING  # it fails, but not for long
+    assert state_after(run) == RunState.PAUSED
+    assert Run.objects.get(pk=run.pk).events.filter(level="error").count() == 1
 
 
 # --- `fail_on_error`: when failing trials stop a run, and that a person decides then

@@ -198,9 +198,6 @@ def test_a_runner_is_told_whom_to_ask_also_about_code_of_others(alice, author, w
     stored = save_configuration(author, "mine", written)
     with pytest.raises(ConfigurationError, match="You may not"):
         create_run(alice, {**written, **stored.document})
-
-
-def test_an_author_may_if_the_code_can_be_loaded(author, written):
     assert estimate(written, every_dataset(), author).problems == []
     save_configuration(author, "mine", written)
     assert create_run(author, written).document["scorers"] == written["scorers"]

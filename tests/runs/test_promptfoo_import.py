@@ -24,8 +24,14 @@ tests:
 """
 
 
-def test_the_page_shows_what_it_understood_and_stores_what_can_run(alice):
+def test_the_page_shows_what_it_understood_and_stores_what_can_run_and_nothing_else(alice):
     client, address = client_of(alice), reverse("promptfoo_import")
+    for text in ("prompts: [x]", "a: [", ""):
+        assert client.post(address, {"text": text, "step": "import"}).status_code == 400
+    binary = SimpleUploadedFile("a.yaml", b"\xff\xfe\x00")
+    refused = client.post(address, {"file": binary, "step": "import"})
+    assert "This is no text in UTF-8" in words_of(refused)
+    assert not Configuration.objects.filter(owner=alice).exists()
     shown = words_of(client.post(address, {"text": TEXT, "step": "look"}))
     assert "2 rows, 1 prompt, 1 model, 1 scorer. Expected answer: column expected." in shown
     assert ("defaultTest.assert.0" in shown, "<script>alert" in shown) == (True, False)
@@ -38,16 +44,6 @@ def test_the_page_shows_what_it_understood_and_stores_what_can_run(alice):
     dataset = Dataset.objects.get(name="capitals")
     assert (dataset.rows, dataset.owner, dataset.origin) == (2, alice, "a promptfoo file")
     assert (create_run(alice, stored.as_document).planned, Run.objects.count()) == (2, 1)
-
-
-def test_what_cannot_be_used_is_told_and_stores_nothing(alice):
-    client, address = client_of(alice), reverse("promptfoo_import")
-    for text in ("prompts: [x]", "a: [", ""):
-        assert client.post(address, {"text": text, "step": "import"}).status_code == 400
-    binary = SimpleUploadedFile("a.yaml", b"\xff\xfe\x00")
-    refused = client.post(address, {"file": binary, "step": "import"})
-    assert "This is no text in UTF-8" in words_of(refused)
-    assert not Configuration.objects.filter(owner=alice).exists()
 
 
 def test_the_names_of_others_are_not_taken(alice, bob):

@@ -154,7 +154,7 @@ def test_the_form_of_the_page_changes_limits_without_scripts(run, alice):
 # --- The default is the endpoint's own limit, at every door; stored runs keep their numbers
 
 
-def test_the_form_starts_with_it_without_numbers_and_rest_takes_one(browser, dataset, asker):
+def test_the_form_starts_with_it_rest_takes_one_and_estimates_meet_it(browser, dataset, asker):
     page = browser.get(reverse("run_new")).text
     assert 'value="endpoint" checked' in page
     assert "as fast as it allows" in page
@@ -166,9 +166,6 @@ def test_the_form_starts_with_it_without_numbers_and_rest_takes_one(browser, dat
     created = asker.post("/runs", {"configuration": run_document(dataset)}).json()
     path = f"/runs/{created['id']}/limits"
     assert asker.patch(path, {"requests_per_minute": 60}).json()["max_concurrent"] is None
-
-
-def test_the_estimate_meets_the_endpoints_limit_first(dataset):
     Endpoint.objects.update(max_concurrent=2)
     found = estimate(run_document(dataset), every_dataset())
     assert (found.max_concurrent, found.slots) == (None, 2)

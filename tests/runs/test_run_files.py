@@ -218,7 +218,7 @@ def test_a_record_goes_with_a_score_taken_back_or_its_run_and_is_not_forgotten(r
     assert (Run.objects.count(), Score.objects.count(), ScoreRecord.objects.count()) == (0, 0, 0)
 
 
-def test_page_and_api_offer_the_record_as_json_and_load_it_only_when_asked(alice, recorded):
+def test_pages_and_api_load_records_only_when_asked_and_exports_likewise(alice, recorded):
     client = client_of(alice)
     page = client.get(reverse("trial", args=[recorded.pk, 0])).text
     assert f'href="{reverse("trial_record", args=[recorded.pk, 0])}" data-record' in page
@@ -235,9 +235,6 @@ def test_page_and_api_offer_the_record_as_json_and_load_it_only_when_asked(alice
     assert asker.get(f"/runs/{recorded.pk}/scores/1/record").status_code == 404
     sizes = [asker.get(f"/runs/{recorded.pk}/trials/{n}").json()["record_bytes"] for n in (0, 1)]
     assert sizes == [len(json.dumps(EPISODE, separators=(",", ":"))), None]
-
-
-def test_lists_never_read_records_and_exports_only_where_they_are_asked_for(alice, recorded):
     with CaptureQueriesContext(connection) as asked:
         page = client_of(alice).get(reverse("run_scores", args=[recorded.pk])).text
         assert Asker(alice).get(f"/runs/{recorded.pk}/scores").status_code == 200

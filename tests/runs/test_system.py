@@ -153,14 +153,11 @@ def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
     assert NO_WORKER not in [take_snapshot(run)["text"]["eta"] for run in runs]
 
 
-def test_nothing_is_said_when_all_is_well_and_a_silent_worker_does_not_count():
+def test_nothing_is_said_when_all_is_well_else_silent_workers_open_breakers_and_no_room(store):
     beat("one", "two")
     assert find_troubles() == []
     beat("two", seconds_ago=ALIVE_SECONDS + 1)
     assert "1 of 2 workers is running. Start another with manage.py work" in troubles()
-
-
-def test_an_open_breaker_is_named_with_its_page_and_no_room_is_said_first(store):
     beat("one", "two")
     endpoint = make_endpoint("openai-main")
     store.hset(f"permits:state:endpoint:{endpoint.pk}/sim-small", "rest", 15_000)

@@ -61,7 +61,13 @@ def test_a_prompt_is_answered_with_what_went_over_the_wire(ada, endpoint, simula
     assert "HTTP 401" in tried.exchanges[0].response
 
 
-def test_a_paused_endpoint_a_full_one_and_a_private_one_say_so(ada, endpoint, simulator, settings):
+def test_what_may_not_be_sent_or_not_now_says_so(ada, bob, endpoint, simulator, settings):
+    for model, prompt in (("", PROMPT), ("m" * 201, PROMPT), ("m", " \n"), ("m", "x" * 20_001)):
+        with pytest.raises(ValidationError):
+            try_prompt(ada, endpoint, model, prompt)
+    with pytest.raises(PermissionDenied):
+        try_prompt(bob, endpoint, "sim-large", PROMPT)
+    assert not AuditEntry.objects.filter(action="endpoint.prompted").exists()
     endpoint.is_paused = True
     assert try_prompt(ada, endpoint, "sim-large", PROMPT).problem == PAUSED
     Endpoint.objects.update(is_paused=True)
@@ -76,15 +82,6 @@ def test_a_paused_endpoint_a_full_one_and_a_private_one_say_so(ada, endpoint, si
     tried = try_prompt(ada, endpoint, "sim-large", PROMPT)
     assert "loopback" in tried.problem
     assert (tried.exchanges, simulator.requests()) == ((), [])
-
-
-def test_what_cannot_be_sent_is_refused_and_only_operators_may(ada, bob, endpoint):
-    for model, prompt in (("", PROMPT), ("m" * 201, PROMPT), ("m", " \n"), ("m", "x" * 20_001)):
-        with pytest.raises(ValidationError):
-            try_prompt(ada, endpoint, model, prompt)
-    with pytest.raises(PermissionDenied):
-        try_prompt(bob, endpoint, "sim-large", PROMPT)
-    assert not AuditEntry.objects.filter(action="endpoint.prompted").exists()
 
 
 def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):

@@ -1,7 +1,5 @@
 """What people say of a trial: kept beside the score, shown, counted apart, in files and the API."""
 
-from typing import Any
-
 import pytest
 from django.contrib.messages import get_messages
 from django.urls import reverse
@@ -11,23 +9,15 @@ from runs.selectors.runs.leaderboard import leaderboard
 from runs.selectors.scores.lines import read_lines
 from runs.services.removing.retention import BELONGINGS
 from tests.harness.factories import add_score, client_of, make_dataset, make_run
+from tests.runs.comparing_parts import make_scored
 
 pytestmark = pytest.mark.django_db
-
-WRONG = {"value": 0.0, "passed": False, "answer": "7"}
-FAILED = {"error_class": "timeout", "error_message": "late"}
 
 
 @pytest.fixture
 def run(alice, dataset):
     """Trial 0 was right, 1 wrong, 2 failed: a mean of 0.5."""
-    totals = {"done": 3, "failed": 1, "scored": 2, "value_sum": 1.0, "value_square_sum": 1.0}
-    run = make_run(alice, dataset, **totals)
-    run.candidates.update(**totals)
-    became: list[dict[str, Any]] = [{}, WRONG, FAILED]
-    for place, fields in enumerate(became):
-        add_score(run, dataset.cases.get(position=place), run.candidates.get(), place, **fields)
-    return run
+    return make_scored(alice, dataset, [1.0, 0.0, None])
 
 
 def say(person, run, position, *, follow=False, **posted):

@@ -12,7 +12,7 @@ from runs.selectors.pictures import heatmap
 from runs.selectors.pictures.heatmap import draw_heatmap, sample_evenly, split_evenly
 from runs.selectors.pictures.solved import find_solved
 from runs.selectors.scores.by_case import CaseTally, tally_by_case
-from tests.harness.factories import add_candidate, client_of, make_dataset, make_run, new_score
+from tests.harness.factories import add_candidate, client_of, make_dataset, make_run
 from tests.harness.table import table
 from tests.runs.comparing_parts import OPEN, make_scored, store_outcomes
 from tests.runs.selection_parts import make_selection
@@ -162,20 +162,12 @@ CASES, REPEATS = 7, 3
 
 @pytest.fixture
 def repeated(alice):
-    """Two candidates, three repeats: every fifth trial failed, values are 0, 0.5 and 1."""
-    dataset = make_dataset(alice, rows=CASES)
-    repeated = make_run(alice, dataset, planned=2 * CASES * REPEATS)
-    candidates = [repeated.candidates.get(), add_candidate(repeated, "terse")]
-    scores: list[Score] = []
-    for repeat in range(REPEATS):
-        for case in dataset.cases.all():
-            for candidate in candidates:
-                at = len(scores)
-                value = {"value": at % 3 / 2, "passed": at % 3 == 2}
-                fields = value if at % 5 else {"error_class": "timeout"}
-                scores.append(new_score(repeated, case, candidate, at, repeat=repeat, **fields))
-    Score.objects.bulk_create(scores)
-    return repeated
+    """Two candidates, three repeats: one in five trials failed, values are 0, 0.5 and 1."""
+    outcomes = [
+        [at % 3 / 2 if at % 5 else None for at in range(case, case + REPEATS)]
+        for case in range(CASES)
+    ]
+    return make_scored(alice, make_dataset(alice, rows=CASES), outcomes, outcomes[::-1])
 
 
 @pytest.mark.postgresql("SQL: sums by candidate and case, in one query")

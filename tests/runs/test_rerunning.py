@@ -1,7 +1,5 @@
 """Trials again: chosen ones through their page, failed ones, one alone; and what is refused."""
 
-from typing import Any
-
 import pytest
 from django.urls import reverse
 
@@ -14,17 +12,14 @@ from runs.services.control.retrying import rerun_trial, retry_failed
 from tests.harness.factories import (
     add_cached_reply,
     add_candidate,
-    add_score,
     client_of,
     make_dataset,
     make_run,
     run_document,
 )
+from tests.runs.comparing_parts import make_scored, store_outcomes
 
 pytestmark = pytest.mark.django_db
-
-WRONG = {"value": 0.0, "passed": False, "answer": "7"}
-FAILED = {"error_class": "timeout", "error_message": "No full answer within 5 s."}
 
 
 @pytest.fixture
@@ -33,21 +28,13 @@ def run(alice, endpoint):
     were wrong, of terse 6; trial 2 failed."""
     dataset = make_dataset(alice, rows=4)
     prompts = [{"name": name, "system": "", "user": "{{question}}"} for name in ("plain", "terse")]
-    document = run_document(dataset, prompts=prompts)
-    totals = {"done": 8, "failed": 1, "scored": 7, "value_sum": 4.0, "value_square_sum": 4.0}
-    run = make_run(alice, dataset, document=document, planned=8, **totals)
+    run = make_run(alice, dataset, document=run_document(dataset, prompts=prompts), planned=8)
     add_candidate(run, "terse")
-    run.candidates.filter(position=0).update(done=4, failed=1, scored=3, value_sum=1.0)
-    run.candidates.filter(position=1).update(done=4, scored=4, value_sum=3.0)
     trials = [
         [4 * candidate + case, candidate, case, 0] for candidate in (0, 1) for case in range(4)
     ]
     Chunk.objects.create(run=run, start=0, trials=trials, state=ChunkState.DONE)
-    fields: dict[int, dict[str, Any]] = {1: WRONG, 2: FAILED, 3: WRONG, 6: WRONG}
-    for position, candidate, case, _ in trials:
-        place = dataset.cases.get(position=case), run.candidates.get(position=candidate), position
-        add_score(run, *place, **fields.get(position, {}))
-    return run
+    return store_outcomes(run, [1, 0, None, 0], [1, 1, 0, 1])
 
 
 def rerun(person, run, query, **posted):
@@ -152,17 +139,12 @@ def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run)
 @pytest.fixture
 def failed_run(alice, endpoint):
     """Six trials in three chunks; trials 1, 2 and 5 failed; the last chunk is still at work."""
-    dataset = make_dataset(alice, rows=6)
-    totals = {"done": 6, "failed": 3, "scored": 3, "value_sum": 3.0, "value_square_sum": 3.0}
-    run = make_run(alice, dataset, state=RunState.COMPLETED_WITH_ERRORS, **totals, planned=6)
-    run.candidates.update(**totals)
+    outcomes = [1, None, None, 1, 1, None]
+    ended = {"state": RunState.COMPLETED_WITH_ERRORS, "planned": 6}
+    run = make_scored(alice, make_dataset(alice, rows=6), outcomes, **ended)
     for start, state in ((0, ChunkState.DONE), (2, ChunkState.DONE), (4, ChunkState.LEASED)):
         trials = [[start, 0, start, 0], [start + 1, 0, start + 1, 0]]
         Chunk.objects.create(run=run, start=start, trials=trials, state=state, token=1)
-    for position in range(6):
-        case = dataset.cases.get(position=position)
-        fields = FAILED if position in {1, 2, 5} else {}
-        add_score(run, case, run.candidates.get(), position, **fields)
     return run
 
 

@@ -205,10 +205,8 @@ def test_a_configuration_is_written_as_yaml_or_json_and_has_versions_and_a_name(
 
 WRONG_DOCUMENTS = [
     ("kind: [", ["in line 1"]),
-    ("just text", ["A configuration is a mapping"]),
     ({**DOCUMENT, "scorers": [{"numeric": {"tol": 1}}]}, ["scorers", "It takes: tolerance"]),
     ({**DOCUMENT, "repeats": 0, "models": []}, ["repeats: ", "models: "]),
-    ("a: &a [x]\nb: *a", ["aliases"]),
 ]
 
 

@@ -126,7 +126,7 @@ def test_the_new_run_form_saves_it_and_makes_a_run_of_it_if_it_is_unchanged(alic
     assert Configuration.objects.get().version == 1
 
 
-def test_the_api_has_versions_sharing_and_deleting(alice, asker, bob, stored, dataset):
+def test_the_api_has_versions_and_sharing(alice, asker, bob, stored, dataset):
     assert asker.ask(
         "put", "/configurations/nightly", run_document(dataset, name="nightly", seed=2)
     )
@@ -136,7 +136,6 @@ def test_the_api_has_versions_sharing_and_deleting(alice, asker, bob, stored, da
         (1, "alice", 1),
     ]
     assert asker.get("/configurations/nightly", version=1).json()["seed"] == 1
-    assert asker.get("/configurations/nightly", version=3).status_code == 404
     changes = {"shared": True, "description": "Each night."}
     assert asker.ask("patch", "/configurations/nightly", changes).json()["changed"] is True
     assert asker.ask("patch", "/configurations/nightly", changes).json()["changed"] is False
@@ -145,8 +144,6 @@ def test_the_api_has_versions_sharing_and_deleting(alice, asker, bob, stored, da
     run = asker.post("/runs", {"configuration": "nightly"}).json()["id"]
     shown = asker.get(f"/runs/{run}").json()
     assert (shown["configuration"], shown["configuration_version"]) == ("nightly", 2)
-    assert asker.ask("delete", "/configurations/nightly?now=true").json()["changed"] is True
-    assert asker.get("/configurations/nightly").status_code == 404
 
 
 def test_the_list_asks_as_often_for_many(alice, stored, dataset, django_assert_max_num_queries):
@@ -269,17 +266,12 @@ def test_by_rest_it_is_listed_apart_brought_back_and_its_name_taken(alice, bob, 
     assert asker.get("/configuration-schedules/nightly").status_code == 404
     assert asker.patch(path, {"archived": True}).status_code == 422
     document = run_document(dataset, name="nightly", seed=3)
-    for answer in (
-        asker.post("/configurations", document),
-        asker.ask("put", path, document),
-        asker.patch(path, {"shared": True}),
-    ):
+    for answer in (asker.ask("put", path, document), asker.patch(path, {"shared": True})):
         assert (answer.status_code, "now=true removes it" in answer.text) == (409, True)
     stranger = Asker(bob).post("/configurations", document)
     assert (stranger.status_code, "is deleted" in stranger.text) == (409, False)
     back = [asker.patch(path, {"archived": False}).json()["changed"] for _ in range(2)]
     assert back == [True, False]
-    assert asker.post("/runs", {"configuration": "nightly"}).status_code == 202
     assert asker.ask("delete", f"{path}?now=true").json()["changed"]
     assert asker.post("/configurations", document).status_code == 201
 

@@ -200,16 +200,11 @@ def test_nothing_is_erased_while_a_run_goes_on(ada, alice):
         for act, *about in ((erase_dataset, ada, dataset), (erase_person, alice, ada)):
             with pytest.raises(InUseError, match=re.escape(told)):
                 act(*about)
-    for answer in (
-        erase(ada, "dataset", dataset.pk, "salaries"),
-        erase(ada, "person", alice.pk, "alice"),
-        Asker(ada).ask("delete", "/datasets/salaries?erase=true"),
-        Asker(ada).ask("delete", "/people/alice"),
-    ):
-        assert (answer.status_code in {400, 409}, told in answer.text) == (True, True)
-    for what, name in (("dataset", "salaries"), ("person", "alice")):
-        with pytest.raises(CommandError, match="1 run is going on: nightly"):
-            call_command("erase", what, name, yes=True)
+    page = erase(ada, "dataset", dataset.pk, "salaries")
+    for answer, status in ((page, 400), (Asker(ada).ask("delete", "/people/alice"), 409)):
+        assert (answer.status_code, told in answer.text) == (status, True)
+    with pytest.raises(CommandError, match="1 run is going on: nightly"):
+        call_command("erase", "person", "alice", yes=True)
     assert models.Dataset.objects.get().archived is None
     assert User.objects.get(pk=alice.pk).is_active
 

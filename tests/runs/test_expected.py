@@ -1,7 +1,6 @@
 """The column of the expected answer: guessed, said at import, changed later, frozen with a run; and
 the page that imports."""
 
-import json
 import logging
 import re
 from html import unescape
@@ -106,17 +105,15 @@ def test_over_rest_and_on_the_command_line_it_is_said_as_well(alice, tmp_path):
 
 
 def test_a_run_that_cannot_be_judged_is_refused_at_every_door(alice, dataset):
-    client, document = client_of(alice), run_document(dataset)
+    client = client_of(alice)
     page = client.post(reverse("run_new"), form())
     assert page.status_code == 400
     found = {(problem.message, problem.field) for problem in page.context["problems"]}
     assert (REFUSED, "id_expected") in found
-    for sent in (form(), form(mode="yaml", yaml=json.dumps(document))):
-        assert REFUSED in words_of(client.post(reverse("run_estimate"), sent))
-    for path in ("/runs", "/runs/estimate"):
-        answer = Asker(alice).post(path, {"configuration": document})
-        assert answer.status_code == 422
-        assert answer.json()["problems"] == [{"path": "expected", "message": REFUSED}]
+    assert REFUSED in words_of(client.post(reverse("run_estimate"), form()))
+    answer = Asker(alice).post("/runs", {"configuration": run_document(dataset)})
+    told = {"path": "expected", "message": REFUSED}
+    assert (answer.status_code, answer.json()["problems"]) == (422, [told])
     assert not Run.objects.exists()
 
 
@@ -259,11 +256,8 @@ def test_checking_saves_nothing_and_keeps_a_file_in_the_form_which_is_imported_t
 
 WRONG_ROWS: list[tuple[dict[str, Any], list[str]]] = [
     ({"text": GOOD + "a,b,c\nd\n"}, ["line 4", "line 5"]),
-    ({"text": '{"q": "x"}\n{"q": }'}, ["line 2", "column 7"]),
     ({"file": b"question\n\xff"}, ["UTF-8"]),
-    ({"text": "  \n"}, ["no rows"]),
     ({"file": b""}, ["empty"]),
-    ({"text": GOOD, "name": "x@2"}, ["names a version"]),
     ({"text": GOOD, "name": ""}, ["Enter a name"]),
     (
         {"file": GOOD.encode(), "text": "question,expected\nCapital of Peru?,Lima\n"},

@@ -240,7 +240,6 @@ def test_a_script_changes_what_it_names_and_nothing_else(bob):
     asker, browser = Asker(bob), client_of(bob)
     for chosen, field in (
         ({"theme": "pink", "time_zone": "UTC"}, "theme"),
-        ({"theme": "dark", "time_zone": "Europe/Atlantis"}, "time_zone"),
         ({"theme": "dark", "time_zone": "../../etc/passwd"}, "time_zone"),
     ):
         answer = asker.patch("/me", chosen)

@@ -66,9 +66,6 @@ def test_the_key_of_a_new_endpoint_is_on_no_page_and_stays_when_none_is_typed(st
 
 
 WRONG = [
-    ("base_url", "http://127.0.0.1:1/v1", ""),
-    ("name", "no spaces please", ""),
-    ("max_concurrent", "0", ""),
     ("new_key", "with space", ""),
     ("prices", "model-a 2.50", "Line 1: write the model"),
     ("prices", "\nmodel-a x 1", "Line 2: the input price 'x' is not"),

@@ -81,7 +81,6 @@ def test_a_duplicate_shows_a_slice_in_the_form_where_it_has_room(alice, dataset)
     ({"where": "no colon"}, "id_where", "Give columns with values"),
     ({"where": "a: [1"}, "id_where", "Give columns with values"),
     ({"sample": "41"}, "id_sample", "A sample of 41 cannot be drawn from 40 rows."),
-    ({"sample": "ten"}, "id_sample", "valid integer"),
     ({"sample": "3", "sample_seed": "x"}, "id_sample_seed", "valid integer"),
     ({"split": "dev"}, "id_split", "There is no part 'dev'."),
 )

@@ -236,7 +236,6 @@ def test_commands_count_delete_archive_and_bring_back(ada):
     going = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
     for what, name, refusal in (
         ("run", "x", "'x' is no run"),
-        ("run", "99", "There is no run '99'"),
         ("dataset", "none", "There is no dataset 'none'"),
         ("dataset", "sums", "sums is used by 2 runs"),
         ("run", str(going.pk), "Cancel it first"),

@@ -87,7 +87,7 @@ def test_nothing_of_an_answer_becomes_markup():
                 assert link["href"] in page.words
 
 
-def test_markdown_is_laid_out_and_an_image_is_a_link():
+def test_markdown_is_laid_out_an_image_is_a_link_and_a_long_answer_is_cut():
     text = (
         "# Head\n\nOne **bold** `code`\n\n- a\n- b\n\n|x|\n|-|\n|1|\n\n```py\nif x:\n    y\n```\n"
     )
@@ -101,17 +101,14 @@ def test_markdown_is_laid_out_and_an_image_is_a_link():
     image = as_markdown("![a cat](https://pics.example/cat.png)")  # a link that says where it leads
     assert [link["href"] for link in image.links] == ["https://pics.example/cat.png"]
     assert "(https://pics.example/cat.png)" in image.words
-
-
-LONG = ["- a\n" * 6_000, "**a** " * 6_000, "[a](https://e.example) " * 5_000, "> " * 20_000]
-
-
-def test_a_long_answer_is_cut_with_all_tags_closed():
     for text in LONG:
         read = read_markdown(text)
         page = Tags(render_to_string("parts/markdown.html", {"markdown": read}))
         assert len(read.parts) <= markdown.MOST_PARTS + 100
         assert "Only the beginning is laid out" in page.words
+
+
+LONG = ["- a\n" * 6_000, "**a** " * 6_000, "[a](https://e.example) " * 5_000, "> " * 20_000]
 
 
 TREES = {

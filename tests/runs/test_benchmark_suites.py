@@ -72,12 +72,18 @@ JUDGED = [
 ]
 
 
-def test_measurements_become_bars_which_are_met_or_not():
+def test_measurements_become_bars_and_a_call_that_never_ended_frees_no_slot():
     told = [bar.as_document() for bar, _, _ in BARS]
     assert [(one["met"], one["shown"]) for one in told] == [row[1:] for row in BARS]
     for bar, value, is_met in JUDGED:
         assert bar.value == (None if value is None else pytest.approx(value)), bar
         assert bar.is_met == is_met, bar
+    rows = arrivals(0.0, 1.0)
+    assert judging.longest_at_provider(3.0, rows).value == pytest.approx(0.2)
+    assert not judging.longest_at_provider(3.0, [*rows, {"arrival": 2.0, "end": None}]).is_met
+    assert judging.longest_at_workers(3.0, [200.0, 3100.0]).value == 3.1
+    for highest, met in ((40, [True, True]), (41, [False, True]), (35, [True, False])):
+        assert [bar.is_met for bar in judging.peak(40, 0.9, {"peak_in_flight": highest})] == met
 
 
 @table(
@@ -94,19 +100,10 @@ def test_the_used_share_of_a_quota_is_taken_once_warm(rows, share):
     assert judging.used_share("tokens", 0.9, 600 * 40, rows).value == expected
 
 
-def test_a_call_that_never_ended_frees_no_slot_and_the_peak_is_near_the_limit():
-    rows = arrivals(0.0, 1.0)
-    assert judging.longest_at_provider(3.0, rows).value == pytest.approx(0.2)
-    assert not judging.longest_at_provider(3.0, [*rows, {"arrival": 2.0, "end": None}]).is_met
-    assert judging.longest_at_workers(3.0, [200.0, 3100.0]).value == 3.1
-    for highest, met in ((40, [True, True]), (41, [False, True]), (35, [True, False])):
-        assert [bar.is_met for bar in judging.peak(40, 0.9, {"peak_in_flight": highest})] == met
-
-
 # --- Choosing
 
 
-def test_rows_are_measured_in_the_suites_order_and_with_enough_workers():
+def test_rows_are_measured_in_order_with_enough_workers_and_other_rewards_are_counted():
     assert choose_rows("") == tuple(ROWS)
     assert choose_rows("equal, errors") == ("errors", "equal")
     assert choose_rows("", "evolution") == tuple(EVOLUTION_ROWS)
@@ -121,6 +118,9 @@ def test_rows_are_measured_in_the_suites_order_and_with_enough_workers():
     assert (one.workers, one.rows) == (6, ("errors", "shared"))
     plan = Plan(suite="evolution", rows=("sizes",), sizes=(Size(30, 50),))
     assert Plan.from_document(json.loads(json.dumps(plan.as_document()))) == plan
+    slow = Trained(measured(1, 1.0), 3, [0.5, None, 1.0])
+    assert differing(slow, slow._replace(rewards=[0.5, None, 1.0])) == 0
+    assert differing(slow, slow._replace(rewards=[0.5, 0.0, 0.0])) == 2
 
 
 @table((slots(200), 200, None), (one_at_a_time(), 1, None), (balanced(), 50, 3500))
@@ -152,12 +152,6 @@ def test_a_step_of_a_mutation_asks_three_models_and_nothing_else(at_once):
     assert all(one.asks for one in found.operators)
     assert [name for name, _ in found.roles.called] == ["target", "mutator"]
     assert [scorer.name for scorer in found.scorers] == ["factuality"]
-
-
-def test_other_rewards_of_a_mutation_are_counted():
-    slow = Trained(measured(1, 1.0), 3, [0.5, None, 1.0])
-    assert differing(slow, slow._replace(rewards=[0.5, None, 1.0])) == 0
-    assert differing(slow, slow._replace(rewards=[0.5, 0.0, 0.0])) == 2
 
 
 # --- Reports

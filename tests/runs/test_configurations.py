@@ -61,21 +61,10 @@ def test_another_document_is_another_version_and_the_page_shows_changes(alice, s
     assert "[new: </span>77<" in changed
     for query in ({"version": 3}, {"against": 9}, {"version": "x"}):
         assert page_of(alice, stored, **query).status_code == 404
-
-
-def test_a_private_one_is_nobody_elses_and_a_shared_one_is_launched_by_others(alice, bob, stored):
-    listed = reverse("configurations")
-    assert "nightly" in client_of(alice).get(listed).text
-    assert "nightly" not in client_of(bob).get(listed).text
-    draft = {"configuration": stored.pk}
-    assert client_of(bob).get(reverse("run_new"), draft).status_code == 404
-    share_configuration(stored, alice, is_shared=True)
-    assert "nightly" in client_of(bob).get(listed).text
-    shown = page_of(bob, stored).text
-    assert "Stop sharing" not in shown
-    assert "Only alice may change it." not in shown  # its description stands there
-    client_of(bob).post(reverse("configuration_launch", args=[stored.pk]), {"key": "one"})
-    assert Run.objects.get().owner == bob
+    dataset.delete()
+    answer = client_of(alice).post(reverse("configuration_launch", args=[stored.pk]))
+    assert (answer.status_code, "It was not launched" in answer.text) == (400, True)
+    assert "There is no dataset" in answer.text
 
 
 def test_pressing_launch_twice_starts_one_run_of_its_version_which_outlives_it(alice, stored):
@@ -95,13 +84,6 @@ def test_pressing_launch_twice_starts_one_run_of_its_version_which_outlives_it(a
         client.post(address, {"action": action, "typed": "nightly"})
     assert not Configuration.objects.exists()
     assert Run.objects.get().configuration is None
-
-
-def test_what_keeps_it_from_being_launched_is_said_on_its_page(alice, stored, dataset):
-    dataset.delete()
-    answer = client_of(alice).post(reverse("configuration_launch", args=[stored.pk]))
-    assert (answer.status_code, "It was not launched" in answer.text) == (400, True)
-    assert "There is no dataset" in answer.text
 
 
 def test_the_new_run_form_saves_it_and_makes_a_run_of_it_if_it_is_unchanged(alice, bob, dataset):

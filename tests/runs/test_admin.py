@@ -27,6 +27,7 @@ from runs.models import (
     Score,
 )
 from runs.selectors.endpoints.manner import headers_of
+from tests.runs.test_pages_endpoints import fields as endpoint_fields
 
 CANARY = "sk-canary-0123456789abcdef"
 DOCUMENT = {
@@ -50,19 +51,6 @@ def page(client, ada):
 
 def address(model, name="changelist", *args):
     return reverse(f"admin:runs_{model._meta.model_name}_{name}", args=args)
-
-
-def endpoint_form(**fields):
-    return {
-        "name": "openai-main",
-        "kind": "openai",
-        "base_url": "https://provider.example/v1",
-        "model_names": "small\nlarge",
-        "max_concurrent": "20",
-        "requests_per_minute": "",
-        "new_key": "",
-        **fields,
-    }
 
 
 def configuration_form(document=DOCUMENT, **fields):
@@ -98,19 +86,19 @@ def test_the_admin_knows_no_table_of_accounts_and_leads_to_the_pages_for_them(cl
 def test_a_key_is_kept_or_removed_as_are_headers_and_options(page):
     told = {"kind": "azure", "base_url": "https://ours.openai.azure.com"}
     told |= {"new_headers": f"X-Team: {CANARY}", "option_azure_api_version": "2025-01-01-preview"}
-    page.post(address(Endpoint, "add"), endpoint_form(**told, new_key=CANARY))
+    page.post(address(Endpoint, "add"), endpoint_fields(**told, new_key=CANARY))
     stored = Endpoint.objects.get()
     assert stored.options == {"api_version": "2025-01-01-preview"}
     change = address(Endpoint, "change", stored.pk)
     shown = page.get(change).text
     assert [part in shown for part in ("…cdef", "by ada", "Set: X-Team")] == [True] * 3
     for changes, key in (({"max_concurrent": "7"}, CANARY), ({"remove_key": "on"}, None)):
-        sent = endpoint_form(**{**told, "new_headers": "", **changes})
+        sent = endpoint_fields(**{**told, "new_headers": "", **changes})
         assert page.post(change, sent).status_code == 302
         stored = Endpoint.objects.get()
         assert (secrets.decrypt(stored.key_ciphertext) if stored.has_key else None) == key
         assert headers_of(stored) == {"X-Team": CANARY}
-        assert stored.model_names == ["small", "large"]
+        assert stored.model_names == ["model-a", "model-b"]
 
 
 WRONG_ENDPOINTS = [
@@ -120,15 +108,12 @@ WRONG_ENDPOINTS = [
 ]
 
 
-def test_a_wrong_endpoint_is_refused_at_its_field(page):
+def test_a_wrong_endpoint_is_refused_at_its_field_others_are_tested_and_deleted_in_the_list(page):
     for fields, field, message in WRONG_ENDPOINTS:
-        answer = page.post(address(Endpoint, "add"), endpoint_form(**fields))
+        answer = page.post(address(Endpoint, "add"), endpoint_fields(**fields))
         assert answer.status_code == 200, fields
         assert message in str(answer.context["adminform"].form.errors[field])
     assert not Endpoint.objects.exists()
-
-
-def test_endpoints_are_tested_and_deleted_from_the_list(page):
     one, two = (
         Endpoint.objects.create(name=name, kind="openai", base_url="http://127.0.0.1:9999/v1")
         for name in ("lost", "two")
@@ -156,7 +141,7 @@ def test_a_key_is_on_no_page_in_no_log_and_not_in_the_database(page, caplog):
     """And every page of the admin opens."""
     caplog.set_level(logging.DEBUG)
     page.post(address(Configuration, "add"), configuration_form())
-    answers = [page.post(address(Endpoint, "add"), endpoint_form(new_key=CANARY), follow=True)]
+    answers = [page.post(address(Endpoint, "add"), endpoint_fields(new_key=CANARY), follow=True)]
     stored = Endpoint.objects.get()
     change = address(Endpoint, "change", stored.pk)
     opened = dict(every_page(page))
@@ -165,8 +150,8 @@ def test_a_key_is_on_no_page_in_no_log_and_not_in_the_database(page, caplog):
     assert all(address.endswith(("/add/", "/delete/")) for address in refused)
     assert "evalsite" in opened[reverse("admin:index")].text
     answers += [
-        page.post(change, endpoint_form(new_key=CANARY, name="Bad Name")),
-        page.post(change, endpoint_form(new_key=CANARY, max_concurrent="7"), follow=True),
+        page.post(change, endpoint_fields(new_key=CANARY, name="Bad Name")),
+        page.post(change, endpoint_fields(new_key=CANARY, max_concurrent="7"), follow=True),
         *opened.values(),
         page.get(change),
         page.get(address(Endpoint, "history", stored.pk)),
@@ -176,10 +161,26 @@ def test_a_key_is_on_no_page_in_no_log_and_not_in_the_database(page, caplog):
     assert not [answer for answer in answers if stored.key_ciphertext in answer.text]
     assert CANARY not in caplog.text
     assert CANARY not in dump_of_the_database()
-    assert "openai-main" in dump_of_the_database()  # the dump does see what is stored
+    assert "provider.example" in dump_of_the_database()  # the dump does see what is stored
 
 
-def test_a_configuration_is_written_as_yaml_or_json_and_has_versions_and_a_name(page, ada):
+WRONG_DOCUMENTS = [
+    ("kind: [", ["in line 1"]),
+    ({**DOCUMENT, "scorers": [{"numeric": {"tol": 1}}]}, ["scorers", "It takes: tolerance"]),
+    ({**DOCUMENT, "repeats": 0, "models": []}, ["repeats: ", "models: "]),
+]
+
+
+def test_a_configuration_is_written_as_yaml_or_json_with_every_problem_at_its_field(page, ada):
+    for document, problems in WRONG_DOCUMENTS:
+        sent = configuration_form(document)
+        answer = page.post(address(Configuration, "add"), sent)
+        assert answer.status_code == 200, document
+        form = answer.context["adminform"].form
+        errors = " ".join(form.errors["document"])
+        assert all(problem in errors for problem in problems), errors
+        assert form["document"].value() == sent["document"]  # not lost
+    assert not Configuration.objects.exists()
     form = configuration_form(description="Adds", is_preset="on")
     assert page.post(address(Configuration, "add"), form).status_code == 302
     stored = Configuration.objects.get()
@@ -201,25 +202,6 @@ def test_a_configuration_is_written_as_yaml_or_json_and_has_versions_and_a_name(
     for action, expected in (("offer_as_preset", True), ("withdraw_preset", False)):
         page.post(address(Configuration), {"action": action, "_selected_action": [stored.pk]})
         assert Configuration.objects.get().is_preset is expected
-
-
-WRONG_DOCUMENTS = [
-    ("kind: [", ["in line 1"]),
-    ({**DOCUMENT, "scorers": [{"numeric": {"tol": 1}}]}, ["scorers", "It takes: tolerance"]),
-    ({**DOCUMENT, "repeats": 0, "models": []}, ["repeats: ", "models: "]),
-]
-
-
-def test_every_problem_of_a_document_is_shown_at_its_field(page):
-    for document, problems in WRONG_DOCUMENTS:
-        sent = configuration_form(document)
-        answer = page.post(address(Configuration, "add"), sent)
-        assert answer.status_code == 200, document
-        form = answer.context["adminform"].form
-        errors = " ".join(form.errors["document"])
-        assert all(problem in errors for problem in problems), errors
-        assert form["document"].value() == sent["document"]  # not lost
-    assert not Configuration.objects.exists()
 
 
 # --- What workers wrote is looked at, filtered and searched, and not changed

@@ -35,7 +35,7 @@ KEY = "sk-very-secret-key-0123456789"
 # --- Numbers
 
 
-def test_speed_ups_are_taken_within_a_repeat_and_processor_time_of_a_few_trials_is_not_told():
+def test_speed_ups_are_taken_within_a_repeat_and_the_table_tells_n_and_spread():
     sequential = [measured(1, wall, n=10) for wall in (2.0, 4.0, 8.0)]
     parallel = [measured(10, wall, n=10) for wall in (1.0, 1.0, 1.0)]
     point = curve_point(parallel, sequential, slots=5000, requests_per_minute=None)
@@ -46,6 +46,14 @@ def test_speed_ups_are_taken_within_a_repeat_and_processor_time_of_a_few_trials_
     points = [curve_point(each, each, slots=9, requests_per_minute=None) for each in (few, many)]
     assert points[0]["cpu_seconds_per_1000"] is None
     assert points[1]["cpu_seconds_per_1000"]["median"] == 0.5
+    text = write_report(make_report())
+    (line,) = [line for line in text.splitlines() if line.startswith("100 in flight")]
+    assert line.split()[3:9] == ["1,000", "2.30", "[2.20", "–", "2.40]", "2.00"]
+    assert "Medians of 3 repeats" in text
+    assert all(part in text for part in ("load 0.25 before", "seed 0", "0.1.0 (abc1234)"))
+    text = write_report(make_report(repeats=1))
+    assert "Measured once: there is no spread to judge by." in text
+    assert "[" not in text
 
 
 @table(
@@ -70,17 +78,6 @@ def test_sequential_is_measured_on_few_trials_and_the_time_of_an_ended_process_n
     assert (cpu_seconds([os.getpid()]) or 0) > 0
     with pytest.raises(ProcessGone):
         cpu_seconds([child.pid])
-
-
-def test_the_table_tells_n_and_spread_of_every_number_and_one_repeat_has_none():
-    text = write_report(make_report())
-    (line,) = [line for line in text.splitlines() if line.startswith("100 in flight")]
-    assert line.split()[3:9] == ["1,000", "2.30", "[2.20", "–", "2.40]", "2.00"]
-    assert "Medians of 3 repeats" in text
-    assert all(part in text for part in ("load 0.25 before", "seed 0", "0.1.0 (abc1234)"))
-    text = write_report(make_report(repeats=1))
-    assert "Measured once: there is no spread to judge by." in text
-    assert "[" not in text
 
 
 # --- Guards

@@ -170,7 +170,7 @@ KNOWN = [
 ]
 
 
-def test_known_prices_are_filled_in_and_kept_up_to_date_and_others_stay_unknown(ada):
+def test_known_prices_are_filled_in_and_kept_up_to_date_and_pages_say_so(ada, bob):
     found = {(url, model): listed_price(url, model) is not None for url, model, _ in KNOWN}
     assert found == {(url, model): is_known for url, model, is_known in KNOWN}
     saved = endpoints.save_endpoint(ada, endpoint_with("gpt-4o", "mine"))
@@ -187,6 +187,15 @@ def test_known_prices_are_filled_in_and_kept_up_to_date_and_others_stay_unknown(
     saved.refresh_from_db()
     assert saved.price_list_date == date(2024, 6, 1)
     assert endpoints.save_endpoint(ada, saved).prices == {"gpt-4o": listed("gpt-4o")}
+    page, viewer = client_of(ada), client_of(bob)
+    sent = {"name": "page", "kind": "openai", "base_url": OPENAI, "max_concurrent": "4"}
+    page.post(reverse("endpoint_new"), {**sent, "model_names": "gpt-4o\nmine"})
+    stored = Endpoint.objects.get(name="page")
+    day = f"{kept_list().day:%-d %b %Y}"
+    shown = page.get(stored.get_absolute_url()).text
+    assert f"From the price list of {day}" in shown
+    assert 'Unknown: <span class="mono">mine</span>' in shown
+    assert f"from the list of {day}" in viewer.get(stored.get_absolute_url()).text
 
 
 def test_a_persons_own_price_wins_and_one_that_was_taken_away_stays_away(ada):
@@ -202,18 +211,6 @@ def test_a_persons_own_price_wins_and_one_that_was_taken_away_stays_away(ada):
         saved = endpoints.save_endpoint(ada, saved)
         assert (saved.prices, saved.prices_from_list) == ({}, [])
         saved = Endpoint.objects.get(pk=saved.pk)
-
-
-def test_the_page_says_where_a_price_comes_from(ada, bob):
-    page, viewer = client_of(ada), client_of(bob)
-    sent = {"name": "main", "kind": "openai", "base_url": OPENAI, "max_concurrent": "4"}
-    page.post(reverse("endpoint_new"), {**sent, "model_names": "gpt-4o\nmine"})
-    stored = Endpoint.objects.get()
-    day = f"{kept_list().day:%-d %b %Y}"
-    shown = page.get(stored.get_absolute_url()).text
-    assert f"From the price list of {day}" in shown
-    assert 'Unknown: <span class="mono">mine</span>' in shown
-    assert f"from the list of {day}" in viewer.get(stored.get_absolute_url()).text
 
 
 def test_the_kept_list_is_what_the_package_says_and_an_endpoint_may_have():

@@ -34,7 +34,7 @@ def test_every_guide_of_the_folder_is_offered_and_found_by_the_jump_box(alice):
         assert f'href="{address}"' in client_of(alice).get(reverse("jump"), {"q": typed}).text
 
 
-def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
+def test_a_guide_is_whole_and_its_picture_links_and_configurations_are_some(alice):
     client, lost = client_of(alice), []
     for name in GUIDES:
         page = client.get(reverse("help_guide", args=[name])).text
@@ -50,9 +50,6 @@ def test_a_guide_is_whole_and_its_picture_and_links_are_there(alice):
             except Resolver404:
                 lost.append(f"{name} leads to {address}, which is nowhere.")
     assert lost == []
-
-
-def test_the_configurations_of_a_guide_are_some():
     for path in COMMON:
         for block in BLOCK.findall(path.read_text()):
             document = read_document(block)

@@ -259,7 +259,7 @@ def judges_of(document):
     return estimate_judges(read_configuration(document), endpoints, TrialRange(3, 3), [])
 
 
-def test_a_panel_shows_how_well_it_agrees(alice, dataset):
+def test_a_panel_shows_how_well_it_agrees_and_that_it_lost_a_judge(alice, dataset):
     run = judged_run(alice, dataset, VOTES)
     (found,) = agreement_of(run)
     assert (found.scorer, found.trials, found.of_trials) == ("<b>jury", 4, 4)
@@ -275,6 +275,17 @@ def test_a_panel_shows_how_well_it_agrees(alice, dataset):
     assert "<dd>0.72</dd>" in page
     assert "<dd>75.0 %</dd>" in page
     assert Asker(alice).get(f"/runs/{run.pk}/agreement").json() == {"panels": [found.model_dump()]}
+    for votes in ([], VOTES):
+        run = judged_run(alice, dataset, votes)
+        case, candidate = dataset.cases.all()[1], run.candidates.get()
+        failed = {"error_class": "scorer_error", "error_message": "1 of 2 judges of rubric gave…"}
+        add_score(run, case, candidate, 90, **failed)
+        Run.objects.filter(pk=run.pk).update(done=len(votes) + 1, failed=1)
+        (found,) = agreement_of(Run.objects.get(pk=run.pk))
+        assert (found.trials, found.not_judged) == (len(votes), 1)
+        text = " ".join(client_of(alice).get(reverse("run", args=[run.pk])).text.split())
+        assert "1 answer has no verdict, since a judge failed." in text
+        assert f"/runs/{run.pk}/scores/?error=scorer_error" in text
 
 
 def test_judges_that_never_differ_have_no_alpha_and_many_are_sampled(
@@ -316,18 +327,3 @@ def test_files_say_what_judging_cost_and_the_page_how_long_it_takes(alice, datas
     page = client_of(alice).get(reverse("run", args=[run.pk])).text
     assert "judge: 5 calls, 1 failed, 3 sent, $0.25, 250 ms each, 2 from the cache" in page
     assert Asker(alice).get(f"/runs/{run.pk}").json()["roles"]["judge"]["latency_mean_ms"] == 250.0
-
-
-def test_a_panel_that_lost_a_judge_says_so_on_the_page(alice, dataset):
-    """Also where no trial has a verdict: then there is nothing to agree on."""
-    for votes in ([], VOTES):
-        run = judged_run(alice, dataset, votes)
-        case, candidate = dataset.cases.all()[1], run.candidates.get()
-        failed = {"error_class": "scorer_error", "error_message": "1 of 2 judges of rubric gave…"}
-        add_score(run, case, candidate, 90, **failed)
-        Run.objects.filter(pk=run.pk).update(done=len(votes) + 1, failed=1)
-        (found,) = agreement_of(Run.objects.get(pk=run.pk))
-        assert (found.trials, found.not_judged) == (len(votes), 1)
-        text = " ".join(client_of(alice).get(reverse("run", args=[run.pk])).text.split())
-        assert "1 answer has no verdict, since a judge failed." in text
-        assert f"/runs/{run.pk}/scores/?error=scorer_error" in text

@@ -132,7 +132,7 @@ def test_what_is_going_on_is_told(owner):
 
 
 @played
-def test_what_came_of_it_is_told_and_its_files_have_all_of_it(owner):
+def test_what_came_of_it_is_told_by_page_files_lists_and_comparisons(owner):
     run = make_mutation(owner)
     page = page_of(owner, run)
     for text in (
@@ -161,25 +161,6 @@ def test_what_came_of_it_is_told_and_its_files_have_all_of_it(owner):
     assert len(rows) == len(lines)
     assert {row["policy"] for row in rows} == {"", "ppo", "uniform", "ucb"}
     assert not any(cell.startswith("=") for row in rows for cell in row.values())
-
-
-@played
-def test_excluded_steps_are_shown_and_counted_nowhere(owner):
-    run = make_mutation(owner, refused=3, failing=1, held_out=None)
-    page = page_of(owner, run, show="excluded")
-    assert "Excluded since a call failed: mutator: refused" in page
-    assert "2 segments lost every step" in page
-    report = kind_of(run).board_record(run)
-    assert (report["excluded"], report["transitions"]) == (3 + 2 * 4, 2 * 3 * 4)
-    assert sum(row["reward"]["n"] for row in report["operators"] if row["reward"]) == 13
-    first = page_of(owner, run, update="1", show="excluded")
-    assert "✗ excluded" in first
-    assert "The mutator &lt;i&gt;refused." in first
-
-
-@played
-def test_lists_and_comparisons_take_what_was_learnt(owner):
-    run = make_mutation(owner)
     kind = kind_of(run)
     (headline,) = kind.headlines([run]).values()
     trained = kind.board_record(run)["held_out_facts"][0]["reward"]
@@ -194,6 +175,20 @@ def test_lists_and_comparisons_take_what_was_learnt(owner):
     other = make_mutation(owner, seed=4)
     compared = client_of(owner).get(reverse("compare"), {"base": run.pk, "with": other.pk})
     assert compared.status_code == 200
+
+
+@played
+def test_excluded_steps_are_shown_and_counted_nowhere(owner):
+    run = make_mutation(owner, refused=3, failing=1, held_out=None)
+    page = page_of(owner, run, show="excluded")
+    assert "Excluded since a call failed: mutator: refused" in page
+    assert "2 segments lost every step" in page
+    report = kind_of(run).board_record(run)
+    assert (report["excluded"], report["transitions"]) == (3 + 2 * 4, 2 * 3 * 4)
+    assert sum(row["reward"]["n"] for row in report["operators"] if row["reward"]) == 13
+    first = page_of(owner, run, update="1", show="excluded")
+    assert "✗ excluded" in first
+    assert "The mutator &lt;i&gt;refused." in first
 
 
 @table(

@@ -30,7 +30,6 @@ from runs.services.removing import retention, rules
 from runs.services.removing.archiving import InUseError
 from runs.services.removing.rules import keep_rules
 from runs.services.removing.run_trash import delete_run, remove_due, restore_run
-from tests.api.asking import Asker
 from tests.harness.factories import (
     add_cached_reply,
     add_record,
@@ -271,18 +270,7 @@ def test_after_its_time_a_run_goes_in_steps_and_its_answers_stay(alice, dataset,
     assert AuditEntry.objects.filter(action=AuditAction.RUN_REMOVED, subject_id=run.pk).count() == 1
 
 
-def test_a_removal_that_has_begun_cannot_be_undone_nor_retried(alice, dataset):
-    run = full_run(alice, dataset, "a", failed=1)
-    delete_run(run, alice)
-    with pytest.raises(ConfigurationError, match="deleted"):
-        retry_failed(run, alice)
-    pass_the_time(run)
-    with pytest.raises(InUseError, match="being removed"):
-        restore_run(run, alice)
-    assert Asker(alice).patch(f"/runs/{run.pk}", {"archived": False}).status_code == 409
-
-
-def test_by_rest_it_is_counted_deleted_and_brought_back(alice, asker, dataset):
+def test_by_rest_it_is_counted_deleted_and_brought_back_before_its_removal(alice, asker, dataset):
     run = full_run(alice, dataset, "a")
     counted = asker.ask("delete", f"/runs/{run.pk}?dry_run=true").json()
     assert (counted["applied"], counted["removed"]["scores"]) == (False, 3)
@@ -293,6 +281,14 @@ def test_by_rest_it_is_counted_deleted_and_brought_back(alice, asker, dataset):
     assert told(alice) == [run.pk]
     Run.objects.update(state=RunState.RUNNING, ended=None)
     assert asker.ask("delete", f"/runs/{run.pk}").status_code == 409
+    run = full_run(alice, dataset, "b", failed=1)
+    delete_run(run, alice)
+    with pytest.raises(ConfigurationError, match="deleted"):
+        retry_failed(run, alice)
+    pass_the_time(run)
+    with pytest.raises(InUseError, match="being removed"):
+        restore_run(run, alice)
+    assert asker.patch(f"/runs/{run.pk}", {"archived": False}).status_code == 409
 
 
 def test_runs_of_others_are_left_alone_whatever_is_ticked(alice, dataset, bob):

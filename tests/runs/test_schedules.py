@@ -209,7 +209,7 @@ def test_due_times_are_those_of_the_time_zone_and_others_are_refused_everywhere(
     assert not Schedule.objects.exists()
 
 
-def test_the_page_and_the_api_keep_it(alice, stored):
+def test_the_page_and_the_api_keep_schedule_and_gate(alice, stored, dataset):
     form = {"cron": "30 6 * * mon-fri", "time_zone": "Europe/Paris", "catches_up": "on"}
     client_of(alice).post(reverse("configuration_schedule", args=[stored.pk]), form)
     shown = Asker(alice).get("/configuration-schedules/nightly").json()
@@ -220,6 +220,21 @@ def test_the_page_and_the_api_keep_it(alice, stored):
     client_of(alice).post(change, {"do": "resume"})
     client_of(alice).post(change, {"do": "remove"})
     assert Asker(alice).get("/configuration-schedules/nightly").status_code == 404
+    run = ended(stored, dataset, GOOD)
+    button = reverse("configuration_baseline", args=[stored.pk])
+    assert "Use as baseline" in client_of(alice).get(stored.get_absolute_url()).text
+    client_of(alice).post(button, {"baseline": run.pk})
+    sent = {"baseline": run.pk, "min_score": "0.75", "max_regressions": "2"}
+    client_of(alice).post(reverse("configuration_gate", args=[stored.pk]), sent)
+    asked = Asker(alice).get("/configuration-gates/nightly").json()
+    assert (asked["baseline"], asked["min_score"], asked["max_regressions"]) == (run.pk, 0.75, 2)
+    refused = client_of(alice).post(
+        reverse("configuration_gate", args=[stored.pk]), {"baseline": 10**6, "max_error_rate": 0.5}
+    )
+    assert refused.status_code == 400
+    assert "There is no such run that you may see" in refused.text
+    Asker(alice).ask("put", "/configuration-gates/nightly", {})
+    assert Asker(alice).get("/configuration-gates/nightly").json()["baseline"] is None
 
 
 # --- The trend: complete runs, in numbers for charts and programs
@@ -396,21 +411,3 @@ def test_what_others_are_compared_with_is_not_removed_for_its_age(alice, stored,
     Run.objects.filter(pk__in=[baseline.pk, old.pk, earlier.pk]).update(ended=now() - 400 * DAY)
     assert (count_old(now() - 300 * DAY)[0], prune_runs(now() - 300 * DAY)) == (1, 1)
     assert set(Run.objects.all()) == kept
-
-
-def test_the_page_and_the_api_set_the_same_gate(alice, stored, dataset):
-    run = ended(stored, dataset, GOOD)
-    button = reverse("configuration_baseline", args=[stored.pk])
-    assert "Use as baseline" in client_of(alice).get(stored.get_absolute_url()).text
-    client_of(alice).post(button, {"baseline": run.pk})
-    sent = {"baseline": run.pk, "min_score": "0.75", "max_regressions": "2"}
-    client_of(alice).post(reverse("configuration_gate", args=[stored.pk]), sent)
-    asked = Asker(alice).get("/configuration-gates/nightly").json()
-    assert (asked["baseline"], asked["min_score"], asked["max_regressions"]) == (run.pk, 0.75, 2)
-    refused = client_of(alice).post(
-        reverse("configuration_gate", args=[stored.pk]), {"baseline": 10**6, "max_error_rate": 0.5}
-    )
-    assert refused.status_code == 400
-    assert "There is no such run that you may see" in refused.text
-    Asker(alice).ask("put", "/configuration-gates/nightly", {})
-    assert Asker(alice).get("/configuration-gates/nightly").json()["baseline"] is None

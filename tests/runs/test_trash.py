@@ -111,23 +111,21 @@ def test_one_version_is_deleted_while_another_is_in_use_by_run_or_configuration(
     assert (Dataset.objects.get(), Case.objects.count()) == (first, 2)
 
 
-def test_an_archived_dataset_leaves_lists_and_forms_until_it_is_brought_back(alice, browser):
-    dataset = make_dataset(alice, "capitals")
+def test_an_archived_dataset_is_in_no_list_and_refused_until_it_is_back(
+    alice, browser, dataset, tmp_path
+):
     run = make_run(alice, dataset)
-    assert "capitals is archived" in remove(alice, "dataset", dataset, action="archive").text
+    assert "sums is archived" in remove(alice, "dataset", dataset, action="archive").text
     shown = pages(alice, "datasets", "run_new", "jump")
     link = f'href="{dataset.get_absolute_url()}"'
     assert "Show archived (1)" in shown["datasets"]
     assert not [name for name, page in shown.items() if link in page]
-    assert 'value="capitals"' not in shown["run_new"]
+    assert 'value="sums"' not in shown["run_new"]
     assert link in browser.get(reverse("datasets"), {"archived": "1"}).text
     assert browser.get(run.get_absolute_url()).status_code == 200
     assert "Bring it back" in browser.get(dataset.get_absolute_url()).text
     browser.post(reverse("dataset_restore", args=[dataset.pk]))
     assert link in pages(alice, "datasets")["datasets"]
-
-
-def test_an_archived_dataset_is_refused_until_it_is_imported(alice, browser, dataset, tmp_path):
     archived = Dataset.objects.filter(archived__isnull=False)
     remove(alice, "dataset", dataset, action="archive")
     with pytest.raises(ConfigurationError, match=r"sums is archived\. Bring it back"):

@@ -201,7 +201,7 @@ def test_a_run_that_goes_on_is_not_added_up_with_every_look(alice, set_constant)
 def test_lists_and_tiles_have_the_interval_of_the_cases(alice):
     run = make(alice, [[RIGHT] * 9] * 5 + [[WRONG] * 9] * 5, repeats=9)
     keep_figures(run.pk)
-    row = leaderboard(run)[0]
+    row = rows_of(run)[0]
     as_if_independent = estimate_mean(90, 45.0, 45.0)
     assert as_if_independent is not None
     widest = 2 * (as_if_independent.high - as_if_independent.low)

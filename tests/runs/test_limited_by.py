@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 import redis
-from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import transaction
 from django.urls import reverse
 
 from runs.models import Chunk, ChunkState, Endpoint, Run, RunState
@@ -202,17 +201,3 @@ def test_page_and_api_have_the_sentence_only_while_the_run_goes_on(run, endpoint
         Run.objects.filter(pk=run.pk).update(state=state)
         assert said(run)["limited_by"] is None
         assert said(run)["text"]["limited_by"] == ""
-
-
-@pytest.mark.usefixtures("remembered_health")
-def test_a_list_of_runs_asks_no_more_for_more_of_them(run, endpoint, bob):
-    asker = Asker(bob)
-    asker.get("/runs")  # the first use of a token is noted
-    counts = []
-    for _ in range(2):
-        with CaptureQueriesContext(connection) as queries:
-            asker.get("/runs")
-        counts.append(len(queries))
-        for _ in range(3):
-            make_run(bob, run.dataset, state=RunState.RUNNING, ended=None)
-    assert counts[0] == counts[1]

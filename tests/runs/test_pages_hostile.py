@@ -4,10 +4,12 @@ from html.parser import HTMLParser
 
 import pytest
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from runs.models import Dataset, EventLevel, RunEvent
 from runs.services.datasets.storing import store_rows
 from tests.harness.factories import (
+    add_cached_reply,
     add_candidate,
     add_score,
     client_of,
@@ -184,6 +186,12 @@ def test_hostile_names_and_documents_of_everything_stay_text(ada, endpoint):
         document = run_document(dataset, name=many[0][:100], prompts=prompts)
         run = make_run(ada, dataset, document=document)
         pages += [reverse("run_configuration", args=[run.pk]), f"{reverse('run_new')}?run={run.pk}"]
+    for place, texts in enumerate(batched(9)):
+        text, key = " ".join(texts), f"{place:064x}"
+        add_cached_reply(run, key, text=text, model=text[:190], endpoint=texts[0][:60])
+        pages.append(reverse("cache_entry", args=[key]))
+    typed = urlencode(dict.fromkeys(("q", "model", "start"), " ".join(PAYLOADS)))
+    pages += [reverse("cache"), f"{reverse('cache')}?{typed}", reverse("cache_prune")]
     assert {address: found for address in pages if (found := read(client, address))} == {}
     endpoint.model_names = PAYLOADS
     endpoint.save()

@@ -9,7 +9,8 @@ from django.urls import reverse
 from runs.models import Configuration, Run
 from runs.selectors.comparing.comparison import compare_runs
 from runs.services.runs import create_run
-from tests.harness.factories import add_score
+from tests.harness.factories import run_document, toy_document
+from tests.runs.comparing_parts import store_outcomes
 
 pytestmark = pytest.mark.django_db
 
@@ -18,24 +19,13 @@ TABS = ("run", "run_leaderboard", "run_scores", "run_errors", "run_events", "run
 
 @pytest.fixture
 def document(dataset, toy):
-    return {
-        "name": "a toy",
-        "kind": "toy",
-        "dataset": "sums",
-        "prompt": {"name": "first", "system": "Answer with the number only."},
-        "model": "simulated/sim-small",
-        "scorers": ["exact"],
-    }
+    kept = toy_document(run_document(dataset, name="a toy", limits={}))
+    return {name: kept[name] for name in kept if name not in {"rounds", "writer"}}
 
 
 @pytest.fixture
 def run(alice, document):
-    made = create_run(alice, document)
-    add_score(made, made.dataset.cases.get(position=0), made.candidates.get(), 0)
-    made.candidates.update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
-    Run.objects.filter(pk=made.pk).update(done=1, scored=1, value_sum=1.0, value_square_sum=1.0)
-    made.refresh_from_db()
-    return made
+    return store_outcomes(create_run(alice, document), [1.0])
 
 
 def test_pages_api_and_comparisons_are_those_of_most_kinds(browser, run, asker, document):

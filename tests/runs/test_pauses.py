@@ -9,14 +9,12 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import Chunk, ChunkState, Run, RunSample, RunState
+from runs.models import Run, RunSample, RunState
 from runs.selectors.runs.snapshot import take_snapshot
-from runs.services.chunks.leases import lease_chunk
-from runs.services.chunks.planning import advance_run
 from runs.services.control.endpoint_pauses import pause_endpoint
 from runs.services.control.failures import watch_failures
 from runs.services.control.outages import pause_hopeless
-from runs.services.control.pauses import pause_run, settle_pause
+from runs.services.control.pauses import pause_run
 from runs.services.control.resuming import resume_run
 from tests.api.asking import Asker
 from tests.harness.factories import make_run, run_document
@@ -64,22 +62,6 @@ def test_what_goes_on_can_be_paused_and_resumed_and_what_has_ended_cannot(run, a
         assert resume_run(run, alice)
         assert state_of(run) == RunState.RUNNING
         assert not resume_run(run, alice)
-
-
-def test_a_run_is_pausing_while_somebody_works_on_it_and_nothing_more_is_planned(run, alice):
-    chunk = Chunk.objects.create(run=run, start=0, trials=[], state=ChunkState.LEASED)
-    pause_run(run, alice)
-    assert not settle_pause(run.pk)
-    assert state_of(run) == RunState.PAUSING
-    Chunk.objects.update(state=ChunkState.PENDING)
-    assert settle_pause(run.pk)
-    assert state_of(run) == RunState.PAUSED
-    for state in RunState.held():
-        change(run, state=state)
-        advance_run(run.pk)
-        assert lease_chunk(chunk.pk, "worker") is None
-        assert list(run.chunks.values_list("state", flat=True)) == [ChunkState.PENDING]
-        assert state_of(run) == state
 
 
 def test_a_paused_run_keeps_its_reason_when_its_endpoint_is_paused(run, alice, ada, endpoint):

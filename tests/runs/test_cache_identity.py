@@ -219,7 +219,7 @@ def reads_all(plans):
 
 
 @pytest.mark.postgresql("SQL: each planner chooses its own index")
-def test_a_page_reads_no_more_than_it_shows(ada, answers):
+def test_a_page_and_a_removal_read_no_more_than_what_they_show_or_fits(ada, answers):
     seen = cached_replies_for(ada)
     later = place_of(list(seen.order_by("-created", "-key"))[30])
     for filters in (
@@ -232,10 +232,6 @@ def test_a_page_reads_no_more_than_it_shows(ada, answers):
             plans = plans_of(partial(list_entries, seen, filters, start))
             assert not reads_all(plans), plans
             assert not re.search(SORTS_ALL, plans), plans
-
-
-@pytest.mark.postgresql("SQL: each planner chooses its own index")
-def test_a_removal_finds_what_fits_and_groups_are_counted_by_an_index(answers):
     plans = plans_of(group_by_model)
     assert not reads_all(plans), plans
     chosen = [Pruning(before=now()), Pruning(None, *MODEL), Pruning(now(), *MODEL)]

@@ -151,7 +151,7 @@ WRONG = [
 ]
 
 
-def test_what_is_wrong_is_said_at_the_field(ada):
+def test_what_is_wrong_is_said_at_the_field_and_a_private_proxy_needs_a_tick(ada):
     """In the form itself, or when the service refuses what it says."""
     request = RequestFactory().post(reverse("endpoint_new"))
     request.user = ada
@@ -161,9 +161,6 @@ def test_what_is_wrong_is_said_at_the_field(ada):
         assert form.errors.keys() >= changes.keys(), changes
     answer = client_of(ada).post(reverse("endpoint_new"), form_data(**WRONG[0]))
     assert (answer.status_code, Endpoint.objects.count()) == (400, 0)
-
-
-def test_a_private_proxy_needs_a_tick_as_a_private_server_does(ada):
     page = client_of(ada)
     sent = form_data(new_proxy="http://proxy.corp.internal:3128")
     refused = page.post(reverse("endpoint_new"), sent)

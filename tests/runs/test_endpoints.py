@@ -66,18 +66,6 @@ def test_a_save_without_a_new_key_keeps_the_old_one_and_an_empty_one_removes_it(
     assert (stored.key_hint, stored.key_set_at, stored.key_set_by) == ("", None, None)
 
 
-def test_only_staff_change_endpoints(ada, bob):
-    saved = endpoints.save_endpoint(ada, new_endpoint(), None)
-    for act in (endpoints.save_endpoint, delete_endpoint, remove_endpoint):
-        with pytest.raises(PermissionDenied):
-            act(bob, saved)
-    assert Endpoint.objects.filter(pk=saved.pk, remove_after=None).exists()
-    delete_endpoint(ada, saved)
-    assert Endpoint.objects.get().remove_after
-    remove_endpoint(ada, saved)
-    assert not Endpoint.objects.exists()
-
-
 WRONG: list[Any] = [
     ({"name": "Open AI"}, "name", "lower-case"),
     ({"name": ""}, "name", "blank"),
@@ -110,7 +98,7 @@ WRONG: list[Any] = [
 ]
 
 
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(ada):
+def test_what_is_wrong_is_said_at_its_field_and_only_staff_change_endpoints(ada, bob):
     for fields, field, message, *key in WRONG:
         with pytest.raises(ValidationError) as error:
             endpoints.save_endpoint(ada, new_endpoint(**fields), *key)
@@ -119,6 +107,15 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(ada):
     with pytest.raises(ValidationError) as error:
         endpoints.save_endpoint(ada, new_endpoint(name="", base_url="", model_names=3), "ü")
     assert set(error.value.message_dict) == {"name", "base_url", "model_names", "new_key"}
+    saved = endpoints.save_endpoint(ada, new_endpoint(), None)
+    for act in (endpoints.save_endpoint, delete_endpoint, remove_endpoint):
+        with pytest.raises(PermissionDenied):
+            act(bob, saved)
+    assert Endpoint.objects.filter(pk=saved.pk, remove_after=None).exists()
+    delete_endpoint(ada, saved)
+    assert Endpoint.objects.get().remove_after
+    remove_endpoint(ada, saved)
+    assert not Endpoint.objects.exists()
 
 
 def test_a_stored_key_is_sent_to_no_new_host_and_to_no_further_server(ada):

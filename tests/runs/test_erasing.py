@@ -191,24 +191,6 @@ def test_rows_pasted_into_runs_are_erased_with_them_and_no_version_alone(alice, 
     assert models.Dataset.objects.exists()
 
 
-def test_nothing_is_erased_while_a_run_goes_on(ada, alice):
-    dataset = secret_dataset(alice)
-    run = make_run(alice, dataset, ended=None, name="nightly")
-    told = f"1 run is going on: nightly (#{run.pk}). Cancel them"
-    for state in models.RunState.live():
-        models.Run.objects.update(state=state)
-        for act, *about in ((erase_dataset, ada, dataset), (erase_person, alice, ada)):
-            with pytest.raises(InUseError, match=re.escape(told)):
-                act(*about)
-    page = erase(ada, "dataset", dataset.pk, "salaries")
-    for answer, status in ((page, 400), (Asker(ada).ask("delete", "/people/alice"), 409)):
-        assert (answer.status_code, told in answer.text) == (status, True)
-    with pytest.raises(CommandError, match="1 run is going on: nightly"):
-        call_command("erase", "person", "alice", yes=True)
-    assert models.Dataset.objects.get().archived is None
-    assert User.objects.get(pk=alice.pk).is_active
-
-
 def test_private_runs_of_others_are_counted_and_not_named(ada, alice, bob):
     shared = make_dataset(alice, "shared", share=True)
     make_run(bob, shared, ended=None, state=models.RunState.RUNNING, name="a secret of Bob")
@@ -284,13 +266,28 @@ def test_an_erased_person_leaves_nothing_in_any_table(ada, alice, browser, bob, 
     assert models.Case.objects.exclude(dataset__name__in=["shared", "used by bob"]).count() == 0
 
 
-def test_nobody_erases_themselves_or_the_only_administrator(ada, bob):
+def test_nobody_erases_themselves_and_nothing_is_erased_while_a_run_goes_on(ada, bob, alice):
     told = "Nobody erases their own account"
     assert told in erase(ada, "person", ada.pk, "ada").text
     assert Asker(ada).ask("delete", "/people/ada").status_code == 409
     with pytest.raises(CommandError, match="This is the only administrator"):
         call_command("erase", "person", "ada", heir="bob", yes=True)
     assert User.objects.filter(pk=ada.pk).exists()
+    dataset = secret_dataset(alice)
+    run = make_run(alice, dataset, ended=None, name="nightly")
+    told = f"1 run is going on: nightly (#{run.pk}). Cancel them"
+    for state in models.RunState.live():
+        models.Run.objects.update(state=state)
+        for act, *about in ((erase_dataset, ada, dataset), (erase_person, alice, ada)):
+            with pytest.raises(InUseError, match=re.escape(told)):
+                act(*about)
+    page = erase(ada, "dataset", dataset.pk, "salaries")
+    for answer, status in ((page, 400), (Asker(ada).ask("delete", "/people/alice"), 409)):
+        assert (answer.status_code, told in answer.text) == (status, True)
+    with pytest.raises(CommandError, match="1 run is going on: nightly"):
+        call_command("erase", "person", "alice", yes=True)
+    assert models.Dataset.objects.get().archived is None
+    assert User.objects.get(pk=alice.pk).is_active
 
 
 def test_rest_and_the_command_count_first_and_erase_then(ada, alice, bob, endpoint):

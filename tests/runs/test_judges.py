@@ -83,7 +83,7 @@ def test_the_form_takes_a_judge_and_shows_it_again(alice, browser, dataset, cour
     assert (filled.mode, "temperature: 0" in filled.yaml) == ("yaml", True)
 
 
-def test_the_form_says_what_is_wrong_with_a_judge(alice, dataset, court):
+def test_the_form_says_what_is_wrong_with_a_judge_and_takes_a_panel(alice, dataset, court, browser):
     for changes, message in (
         ({"scorer-rubric-judge": "sim-large"}, "has no endpoint. Write endpoint/model."),
         ({"scorer-rubric-judge": "nowhere/x"}, "There is no endpoint &#x27;nowhere&#x27;."),
@@ -94,6 +94,16 @@ def test_the_form_says_what_is_wrong_with_a_judge(alice, dataset, court):
     answer = client_of(alice).post(reverse("run_new"), posted(**{"scorer-rubric-judge": ""}))
     assert (answer.status_code, "Name the model that judges" in answer.text) == (400, True)
     assert not Run.objects.exists()
+    lines = {"scorer-rubric-judges": f"{SMALL}\r\n\r\n", "scorer-rubric-combine": "majority"}
+    assert browser.post(reverse("run_new"), posted(**lines)).status_code == 302
+    run = Run.objects.get()
+    chosen = run.document["scorers"][0]["rubric"]
+    assert (chosen["judges"], chosen["combine"]) == ([SMALL], "majority")
+    page = browser.get(reverse("run_new"), {"run": run.pk})
+    assert page.context["filled"].mode == "form"
+    assert f"{SMALL}</textarea>" in page.text
+    twice = browser.post(reverse("run_estimate"), posted(**{"scorer-rubric-judges": LARGE}))
+    assert "A judge is named twice" in twice.text
 
 
 def test_calls_and_cost_of_judges_are_estimated_apart(alice, judged, court):
@@ -223,19 +233,6 @@ def judged_run(alice, dataset, votes):
         rated = ["<b>jury", sum(each) / 2, True, "fine", "2 of 2 agree", "", each]
         add_score(run, case, candidate, position, repeat=position, details=[exact, rated])
     return run
-
-
-def test_the_form_takes_a_panel_and_shows_it_again(browser, dataset):
-    lines = {"scorer-rubric-judges": f"{SMALL}\r\n\r\n", "scorer-rubric-combine": "majority"}
-    assert browser.post(reverse("run_new"), posted(**lines)).status_code == 302
-    run = Run.objects.get()
-    chosen = run.document["scorers"][0]["rubric"]
-    assert (chosen["judges"], chosen["combine"]) == ([SMALL], "majority")
-    page = browser.get(reverse("run_new"), {"run": run.pk})
-    assert page.context["filled"].mode == "form"
-    assert f"{SMALL}</textarea>" in page.text
-    twice = browser.post(reverse("run_estimate"), posted(**{"scorer-rubric-judges": LARGE}))
-    assert "A judge is named twice" in twice.text
 
 
 def test_calls_of_panels_and_pairs_are_estimated(alice, dataset):

@@ -103,24 +103,7 @@ def test_parquet_is_written_a_batch_at_a_time(tmp_path, set_constant):
     assert len(rows_of(path.read_bytes())) == 2000
 
 
-def test_the_report_is_one_file_that_runs_and_fetches_nothing(run):
-    answer = client_of(run.owner).get(reverse("run_file", args=[run.pk, "report.html"]))
-    assert answer["Content-Disposition"].startswith("attachment")
-    text = answer.text
-    seen = Watcher()
-    seen.feed(text)
-    assert seen.addresses == []
-    assert not seen.tags & {"script", "link", "img", "iframe", "object", "form", "a", "base"}
-    assert not re.search(r"url\(|@import", text)
-    assert ("\x1b" in text, "light-dark(" in text) == (False, True)
-    told = ("Leaderboard", "Cases answered worst", "rate_limited", "What is 0 + 1?", "scorers:")
-    for part in told:
-        assert part in text, part
-    assert "&lt;script src=" in text
-    assert len(text) < 150_000
-
-
-def test_markdown_and_junit_come_from_the_page_and_from_rest(run):
+def test_markdown_and_junit_come_from_every_door_and_the_report_fetches_nothing(run):
     client, asker = client_of(run.owner), Asker(run.owner)
     markdown = client.get(reverse("run_file", args=[run.pk, "report.md"])).text
     assert markdown.startswith("### ")
@@ -140,6 +123,20 @@ def test_markdown_and_junit_come_from_the_page_and_from_rest(run):
     scores = [f"scores.{suffix}" for suffix in ("csv", "jsonl", "parquet")]
     for name in (*scores, "report.html", "report.md", "junit.xml"):
         assert f"/runs/{run.pk}/{name}" in page
+    answer = client_of(run.owner).get(reverse("run_file", args=[run.pk, "report.html"]))
+    assert answer["Content-Disposition"].startswith("attachment")
+    text = answer.text
+    seen = Watcher()
+    seen.feed(text)
+    assert seen.addresses == []
+    assert not seen.tags & {"script", "link", "img", "iframe", "object", "form", "a", "base"}
+    assert not re.search(r"url\(|@import", text)
+    assert ("\x1b" in text, "light-dark(" in text) == (False, True)
+    told = ("Leaderboard", "Cases answered worst", "rate_limited", "What is 0 + 1?", "scorers:")
+    for part in told:
+        assert part in text, part
+    assert "&lt;script src=" in text
+    assert len(text) < 150_000
 
 
 def test_the_command_writes_what_the_ending_says(run, tmp_path):

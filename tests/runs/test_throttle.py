@@ -150,7 +150,7 @@ def known_browser(name="alice"):
     return browser
 
 
-def test_a_known_browser_has_an_allowance_of_its_own(alice):
+def test_a_known_browser_has_an_allowance_of_its_own_and_a_forged_one_is_a_stranger(alice):
     own = known_browser()
     cookie = own.cookies[DEVICE]
     assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", "/")
@@ -159,6 +159,15 @@ def test_a_known_browser_has_an_allowance_of_its_own(alice):
     checked = [was_checked(sign_in(own, password="wrong guess")) for _ in range(6)]
     assert checked == [True] * 5 + [False]
     assert gets_in(sign_in(Client())), "its failures are nobody else's"
+    known = own.cookies[DEVICE].value
+    fail(5)
+    for forged in (known[:-1] + "x", "", "x:y:z"):
+        thief = Client()
+        thief.cookies[DEVICE] = forged
+        assert not gets_in(sign_in(thief)), forged
+    alice.set_password("another long password")
+    alice.save()
+    assert not gets_in(sign_in(own, password="another long password"))
 
 
 def test_a_known_browser_is_known_to_its_own_accounts_only(alice, clock):
@@ -172,19 +181,6 @@ def test_a_known_browser_is_known_to_its_own_accounts_only(alice, clock):
         browser.post(reverse("sign_out"))
         fail(5, name)
         assert gets_in(sign_in(browser, name)), "both have signed in from it"
-
-
-def test_a_forged_device_is_a_stranger_and_so_is_every_browser_after_a_new_password(alice):
-    own = known_browser()
-    known = own.cookies[DEVICE].value
-    fail(5)
-    for forged in (known[:-1] + "x", "", "x:y:z"):
-        thief = Client()
-        thief.cookies[DEVICE] = forged
-        assert not gets_in(sign_in(thief)), forged
-    alice.set_password("another long password")
-    alice.save()
-    assert not gets_in(sign_in(own, password="another long password"))
 
 
 def test_behind_a_trusted_proxy_people_do_not_wait_for_each_other(alice, settings):

@@ -10,13 +10,11 @@ from django.contrib import admin
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils.timezone import now
 
 from runs import secrets
 from runs.models import (
     CachedReply,
     Candidate,
-    Case,
     Chunk,
     Configuration,
     Dataset,
@@ -24,9 +22,12 @@ from runs.models import (
     Run,
     RunEvent,
     RunSample,
+    RunState,
     Score,
 )
 from runs.selectors.endpoints.manner import headers_of
+from tests.harness.factories import add_cached_reply, make_dataset, make_run
+from tests.runs.comparing_parts import make_scored
 from tests.runs.test_pages_endpoints import fields as endpoint_fields
 
 CANARY = "sk-canary-0123456789abcdef"
@@ -212,31 +213,18 @@ READ_ONLY: list[type[Any]] = [
 ]
 
 
+QUEUED: dict[str, Any] = {"state": RunState.QUEUED, "started": None, "ended": None}
+
+
 @pytest.fixture
 def run(ada):
     """With a row in every table that workers write to, and three scores."""
-    dataset = Dataset.objects.create(name="sums", columns=["question"], rows=3, digest="d")
-    run = Run.objects.create(owner=ada, name="first", kind="evaluate", document={}, dataset=dataset)
-    candidate = Candidate.objects.create(run=run, position=0, key="k", name="plain", document={})
+    run = make_scored(ada, make_dataset(ada), [None, 1.0, 1.0], name="first", **QUEUED)
     Chunk.objects.create(run=run, start=0, trials=[])
     RunEvent.objects.create(run=run, message="Started.")
     RunSample.objects.create(run=run, second=0)
-    CachedReply.objects.create(
-        key="c" * 64, endpoint="simulated", model="m", text="t", latency_ms=1, created=now()
-    )
-    for place in range(3):
-        case = Case.objects.create(dataset=dataset, position=place, fields={"question": "?"})
-        outcome = {"value": 1.0} if place else {"error_class": "timeout"}
-        Score.objects.create(
-            run=run, position=place, candidate=candidate, case=case, finished=now(), **outcome
-        )
+    add_cached_reply(None, "c" * 64)
     return run
-
-
-def make_run_beside(run):
-    return Run.objects.create(
-        owner=run.owner, name="second", kind="evaluate", document={}, dataset=run.dataset
-    )
 
 
 def test_what_workers_wrote_can_be_looked_at_and_not_changed(page, run):
@@ -274,7 +262,7 @@ FILTERED = [
 
 @pytest.mark.postgresql("SQL: the count of a huge table is cut by a statement of our own")
 def test_lists_are_filtered_searched_not_counted_to_the_end_and_a_run_leads_to_parts(page, run):
-    other = make_run_beside(run)
+    other = make_run(run.owner, run.dataset, name="second", **QUEUED)
     scores = f"{address(Score)}?run__id__exact="
     assert f"{scores}{run.pk}" in page.get(address(Run, "change", run.pk)).text
     of_runs = [(Score, {"run__id__exact": run.pk}, 3), (Score, {"run__id__exact": other.pk}, 0)]
@@ -310,6 +298,6 @@ def test_a_longer_list_takes_no_more_queries(page, run, ada):
         RunSample.objects.create(run=run, second=place)
         Endpoint.objects.create(name=f"b{place}", kind="simulated", key_set_by=ada)
         Dataset.objects.create(name=f"d{place}", columns=[], rows=0, digest="d", owner=ada)
-        make_run_beside(run)
+        make_run(ada, run.dataset, **QUEUED)
     many = {model: queries_of(page, model) for model in lists}
     assert {model: many[model] for model in lists if many[model] > few[model]} == {}

@@ -104,7 +104,7 @@ def foreign_markup(page):
     return finder.found
 
 
-def test_what_is_typed_comes_back_as_text_as_far_as_the_finder_sees_which_sees_well(ada):
+def test_the_finder_finds_what_it_should_and_nothing_in_what_is_typed(ada):
     assert foreign_markup("<p>text</p>") == []
     assert all(foreign_markup(payload) for payload in PAYLOADS[:7])
     client, markup = client_of(ada), {}

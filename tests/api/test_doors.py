@@ -10,7 +10,7 @@ from django.test import Client
 
 from runs.api.api import api
 from runs.api.doors import FAILURES_PER_MINUTE, Door
-from runs.models import Run, RunState, Scope
+from runs.models import Run, Scope
 from runs.rates import RateCounter
 from runs.services.people.tokens import revoke_token
 from tests.api.asking import EVERYTHING, ROOT, Asker
@@ -105,25 +105,6 @@ def test_a_token_that_is_none_is_refused_and_does_not_fall_back_to_the_session(a
     is_problem(browser.get(f"{ROOT}/runs", headers={"Authorization": "Bearer x"}), 401)
     browser.handler.enforce_csrf_checks = True  # of every route: tests/roles/test_matrix.py
     is_problem(browser.post(f"{ROOT}/runs", {}, content_type=JSON), 403)
-
-
-OF_A_RUN = [
-    *[("get", f"/{name}") for name in ("candidates", "scores", "samples", "events", "live")],
-    *[("get", ""), ("get", "/trials/0"), ("patch", "/limits")],
-    *[("post", f"/{name}") for name in ("pause", "resume", "cancel", "retry", "trials/0/rerun")],
-]
-
-
-def test_a_strangers_run_is_not_there(run, asker, stranger):
-    def statuses(who):
-        body = {"reason": "x", "max_concurrent": 3}
-        for method, path in OF_A_RUN:
-            given = body if method == "patch" else None
-            yield path, who.ask(method, f"/runs/{run.pk}{path}", given)
-
-    assert [path for path, answer in statuses(stranger) if report_in(answer, 404) is None] == []
-    assert Run.objects.get(pk=run.pk).state == RunState.RUNNING
-    assert {answer.status_code for _, answer in statuses(asker)} <= {200, 409}
 
 
 @pytest.mark.postgresql("types: too large a number for a column, no text with a NUL")

@@ -126,6 +126,7 @@ def test_an_endpoint_is_added_its_key_never_answered_and_only_what_is_given_chan
 
 
 def test_an_admin_names_private_addresses_or_allows_all_servers_of_an_endpoint(staff):
+    """By the rules of tests/runs/test_private_addresses.py."""
     operator = Asker(make_person("olga", role=Role.OPERATOR))
     place = {"base_url": "http://127.0.0.1:8080"}
     (problem,) = add(staff, **place).json()["problems"]
@@ -138,17 +139,11 @@ def test_an_admin_names_private_addresses_or_allows_all_servers_of_an_endpoint(s
     changed = operator.patch("/endpoints/provider", {"max_concurrent": 3})
     for answer in (made, changed):
         assert answer.json()["private_addresses"] == ["127.0.0.1:8080"]  # of its own only
-    moved = {"base_url": "http://127.0.0.1:9090", "private_addresses": ["127.0.0.1:9090"]}
-    assert operator.patch("/endpoints/provider", moved).status_code == 422
     revoked = staff.patch("/endpoints/provider", {"private_addresses": []})
     assert revoked.json()["private_addresses"] == []
     both = {"allow_private": True, "private_addresses": ["127.0.0.1:8080"]}
     assert "one of the two" in staff.patch("/endpoints/provider", both).json()["detail"]
     servers = {"base_urls": ["http://127.0.0.1:8080", "http://10.0.0.1:9000/v1"], "api_key": KEY}
-    made = staff.post(
-        "/endpoints", {**servers, "name": "farm", "kind": "openai", "allow_private": True}
-    )
-    assert made.json()["private_addresses"] == ["127.0.0.1:8080", "10.0.0.1:9000"]
     for allowed, named in ((True, ["127.0.0.1:8080", "10.0.0.1:9000"]), (False, [])):
         found = staff.patch("/endpoints/provider", {**servers, "allow_private": allowed})
         assert found.json()["private_addresses"] == named
@@ -159,12 +154,9 @@ def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff):
     wrong: list[Any] = [
         ("name", {"name": "Two Words"}),
         ("kind", {"kind": "magic"}),
-        ("base_url", {"base_url": "http://127.0.0.1:1/v1"}),
         ("base_url", {"base_url": "https://provider.example/v1?key=x"}),
-        ("max_concurrent", {"max_concurrent": 0}),
         ("is_paused", {"is_paused": True}),
         ("api_key", {"api_key": "two words"}),
-        ("key_ciphertext", {"key_ciphertext": "x"}),
         ("prices.m.input", {"prices": {"m": {"input": -1, "output": 1}}}),
     ]
     assert [(*paths_of(add(staff, **changes)), changes) for _, changes in wrong] == wrong

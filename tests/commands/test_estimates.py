@@ -108,15 +108,13 @@ def test_a_run_of_this_process_takes_the_same_rows_and_says_which(graded, simula
 
 
 def test_what_cannot_be_cut_or_compared_is_refused_before_any_call(graded, solved, simulator):
+    """What can be cut: tests/engine/test_slicing.py."""
     columns = "Its columns: question, solution."
     no_column = "There is no column 'grade'. The columns are: question, expected"
-    no_row = "No row has '7' in the column 'level'. Among what there is: '0'"
     wrong = [
         (graded, "--where grade=1", no_column),
-        (graded, "--where level=7", no_row),
         (graded, "--where level", "--where level: write COLUMN=VALUE"),
         (graded, "--where level=1 --where level!=2", "give either values with ="),
-        (graded, "--sample 21", "A sample of 21 cannot be drawn from 20 rows."),
         (graded, "--split dev", "There is no part 'dev'. Choose one of: train, test"),
         (graded, "--sample-seed 3", "A seed draws a sample, and none is asked for."),
         (

@@ -19,7 +19,7 @@ from runs.management.here_runs import HereRun
 from runs.models import Dataset, Endpoint
 from tests import toy_kind
 from tests.commands.conftest import CASES, command, write
-from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.engine.test_selections import make_matrix, of_matrix, play, select
 from tests.harness.factories import run_document, toy_document
 from workers.engine.kinds import KINDS, read_configuration
 from workers.engine.kinds.mutate import Mutation

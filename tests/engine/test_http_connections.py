@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from aiohappyeyeballs import start_connection
 
-from tests.engine.http_servers import HANG_UP, OK, Server, served
 from tests.engine.proxies import listening, make_authority
+from tests.engine.test_http import HANG_UP, OK, Server, served
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
 from tests.simulator.calls import until

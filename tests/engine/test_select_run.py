@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.installed_agents import chat
 from tests.engine.running import run_document, table_of
-from tests.engine.selecting import make_matrix
+from tests.engine.test_selections import make_matrix
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration

@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 
-from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.engine.test_selections import make_matrix, of_matrix, play, select
 from tests.harness.table import row, table
 from workers.engine.chunks import Allocation
 from workers.engine.kinds.select.layers import MOST_ROWS, last_steps, layers_of

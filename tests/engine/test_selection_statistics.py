@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.engine.test_selections import make_matrix, of_matrix, play, select
 from tests.harness.table import row, table
 from workers.engine.records import Candidate, Score, Trial
 from workers.engine.statistics.matrices import Matrix

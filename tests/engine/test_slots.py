@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from types import SimpleNamespace
 
 from tests.engine.running import evaluation
-from tests.engine.selecting import make_matrix, of_matrix, play, select
+from tests.engine.test_selections import make_matrix, of_matrix, play, select
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
 from tests.simulator.calls import until

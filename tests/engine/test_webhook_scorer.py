@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from tests.engine.http_servers import HANG_UP, Server, served
 from tests.engine.running import FakeClock, built, case, quick, run_document
+from tests.engine.test_http import HANG_UP, Server, served
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import table
 from workers.engine.calling.cache import MemoryCache

@@ -19,9 +19,17 @@ from runs.permissions import declared_by
 from runs.roles import PERMISSIONS, Permission, Role
 from runs.routing import websocket_urlpatterns
 from tests.harness.factories import client_of
-from tests.roles.expectations import RULES, Anybody, Rule, Thing
 from tests.roles.stage import OWNERS, Stage, make_actor, set_stage, token_of
-from tests.roles.test_routes import API_ROOT, Route, every_pattern, every_route
+from tests.roles.test_routes import (
+    API_ROOT,
+    RULES,
+    Anybody,
+    Route,
+    Rule,
+    Thing,
+    every_pattern,
+    every_route,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -1,6 +1,8 @@
-"""The OpenAPI document: checked in as it is generated, and true of a live server."""
+"""The OpenAPI document: checked in as it is generated, and true of a live server; and the examples
+of the docs page, run as they stand there."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +10,25 @@ from pathlib import Path
 import pytest
 
 from runs.api.api import api
+from runs.api.examples import EXAMPLES, as_curl, as_python
 from runs.api.openapi import operations_of
+from runs.models import Configuration, Dataset, Endpoint, Run, RunState, WebhookDelivery
+from runs.services.configurations import save_configuration
+from runs.services.runs import create_run
+from runs.services.webhooks import create_webhook
 from tests.api.asking import Asker
-from tests.harness.factories import make_dataset, make_endpoint, make_person, make_run
+from tests.harness.factories import (
+    add_record,
+    add_score,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_person,
+    make_run,
+    run_document,
+)
+from tests.runs.benchmark_parts import make_benchmark
+from tests.runs.selection_parts import make_selection
 from workers.engine.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -63,3 +81,129 @@ def test_a_live_server_answers_as_documented(live_server, settings, tmp_path):
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+
+
+def test_every_route_has_an_example_and_nothing_else_has():
+    documented = {operation["operationId"] for operation in operations_of(api.get_openapi_schema())}
+    assert documented == EXAMPLES.keys()
+
+
+@pytest.fixture
+def environ(live_server):
+    """The variables of the examples, and what they name: runs 1 to 4, sums, benchmark 1, webhook 1
+    with delivery 1."""
+    ada = make_person("ada", staff=True)
+    make_endpoint()
+    make_endpoint("old-provider")
+    make_person("grace")
+    dataset = make_dataset(ada)
+    run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
+    add_record(
+        add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0), {"steps": []}
+    )
+    make_run(ada, dataset)
+    make_selection(ada, dataset)
+    create_run(ada, evolution_on(dataset))
+    save_configuration(ada, "sums", run_document(dataset))
+    hook = create_webhook(ada, "https://93.184.216.34/").webhook
+    told = WebhookDelivery.objects.create(webhook=hook, run=run)
+    assert (run.pk, make_benchmark().pk, hook.pk, told.pk) == (1, 1, 1, 1)
+    return {**os.environ, "EVALSITE_URL": live_server.url, "EVALSITE_TOKEN": Asker(ada).text}
+
+
+def evolution_on(dataset):
+    kept = run_document(dataset)
+    shared = {name: kept[name] for name in ("name", "dataset", "prompts", "scorers")}
+    return {**shared, "kind": "evolve", "models": ["simulated/sim-small"]}
+
+
+def in_order():
+    """The run is cancelled at last."""
+    return sorted(EXAMPLES.items(), key=lambda example: example[0] == "cancel")
+
+
+def what_they_did():
+    run = Run.objects.get(pk=1)
+    kept = Configuration.objects.filter(remove_after=None)
+    return {
+        "state": run.state,
+        "limit": run.limits_now,
+        "runs": Run.objects.count(),
+        "endpoints": sorted(Endpoint.objects.values_list("name", flat=True)),
+        "datasets": sorted(set(Dataset.objects.values_list("name", flat=True))),
+        "configurations": sorted(kept.values_list("name", flat=True)),
+    }
+
+
+DID = {
+    "state": "cancelled",
+    "limit": {"max_concurrent": 20},
+    "runs": 6,
+    "endpoints": ["my-provider", "old-provider", "simulated"],  # deleted, not removed yet
+    "datasets": ["capitals", "sums"],
+    "configurations": ["capitals", "sums"],
+}
+
+
+# One after the other in one process, each in a namespace of its own; prints what failed, by name.
+RUN_ALL = """
+import contextlib, io, json, sys, traceback
+
+failed = {}
+for name, text in json.load(sys.stdin).items():
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(text, {"__name__": "__main__"})
+    except BaseException:
+        failed[name] = traceback.format_exc()
+    else:
+        if not printed.getvalue():
+            failed[name] = "It prints nothing."
+print(json.dumps(failed))
+"""
+
+
+def failures_by_python(environ):
+    given = json.dumps({name: as_python(example) for name, example in in_order()})
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ALL], input=given, env=environ, capture_output=True, text=True
+    )
+    return json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+
+def failures_by_curl(environ):
+    return {name: said for name, example in in_order() if (said := fault_of(example, environ))}
+
+
+def fault_of(example, environ):
+    """What is wrong with what curl prints, if anything."""
+    done = subprocess.run(
+        ["bash", "-c", as_curl(example)], env=environ, capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        return done.stdout + done.stderr
+    if "Accept" not in example.headers and json.loads(done.stdout) is None:
+        return "It prints nothing."
+    return ""
+
+
+@pytest.mark.late
+@pytest.mark.django_db(transaction=True, reset_sequences=True)
+@pytest.mark.parametrize("failures", [failures_by_curl, failures_by_python])
+def test_the_examples_work_as_they_are_written(environ, failures):
+    assert failures(environ) == {}
+    assert what_they_did() == DID
+
+
+@pytest.mark.django_db
+def test_the_docs_page_shows_every_route_with_both_examples():
+    page = client_of(make_person("alice")).get("/api/docs").content.decode()
+    for name, example in EXAMPLES.items():
+        assert f'id="{name}"' in page
+        assert example.address.split("?")[0] in page
+    assert page.count("urllib.request.urlopen") == len(EXAMPLES)
+    assert page.count("$EVALSITE_URL") == len(EXAMPLES)
+    assert "http://" not in page.replace("http://testserver", "").replace(
+        "http://www.w3.org/2000/svg", ""
+    )

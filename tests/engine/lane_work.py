@@ -49,16 +49,6 @@ def meet(fifo: str, mode: str) -> int:
         return os.getpid()
 
 
-def start_sleeper() -> int:
-    """The pid of a program that it leaves behind."""
-    return subprocess.Popen(["sleep", "600"]).pid
-
-
-def fork() -> int:
-    """Returns twice: the copy's pid here, and 0 in the copy."""
-    return os.fork()
-
-
 def leave_a_copy_and_die() -> None:
     if os.fork() == 0:
         time.sleep(600)  # until it is killed

@@ -150,9 +150,11 @@ async def test_max_concurrent_requests_counts_the_calls_of_one_genome(
 
 @table(("conservative", 3, 5), ("balanced", 5, 10), ("aggressive", 8, 15))
 def test_a_preset_has_the_genomes_and_the_calls_of_the_guide(preset, genomes, calls):
-    made = configuration(20, preset=preset, schedule="two_level")
-    slots = PRESETS[preset]["max_concurrent"]
-    assert split_slots(made, 100, slots) == (genomes, calls)
+    made = configuration(20, preset=preset, schedule="two_level", attempts=2)
+    assert made.limits.attempts == 2
+    filled = {name: PRESETS[preset][name] for name in ("max_concurrent", "requests_per_minute")}
+    assert {name: getattr(made.limits, name) for name in filled} == filled
+    assert split_slots(made, 100, filled["max_concurrent"]) == (genomes, calls)
     assert made.limits.candidate_batch_size == {3: 5, 5: 10, 8: 15}[genomes]
 
 

@@ -113,6 +113,8 @@ async def test_vectors_come_in_the_order_of_the_texts(desk, simulator, kind):
     assert {row["route"] for row in rows} == {ROUTES[kind]}
     assert len(rows) == 3  # of 8, 8 and 4 texts
     assert desk.calls == 3
+    tokens = sum(row["tokens_in"] for row in rows)
+    assert desk.askings[0].bill.cost == pytest.approx(tokens * 0.02 / 1_000_000)
 
 
 async def test_texts_of_several_trials_travel_together(desk, simulator):

@@ -5,18 +5,9 @@ import pytest
 
 from tests.engine.running import run_document
 from tests.harness.table import row, table
+from workers.engine import errors
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.flaws import FLAWS
-from workers.engine.errors import (
-    CALL_ERRORS,
-    AnswerCut,
-    BadCredentials,
-    ConfigurationError,
-    MalformedAnswer,
-    Refused,
-    ScorerFailed,
-    ServerError,
-)
 from workers.engine.kinds import read_configuration
 from workers.engine.records import Case, Score, Trial
 from workers.engine.select_best import Answer, select_best
@@ -41,7 +32,7 @@ async def test_a_flawed_answer_is_an_error_that_is_paid_and_shown_or_is_scored_w
     assert (score.value, score.error, score.calls_sent) == (None, flaw, 1)
     assert score.tokens_in
     assert bool(score.answer) == score.truncated == (flaw == "truncated")
-    assert CALL_ERRORS[flaw].advice.count(f"answers.score_{flaw}: true") == 1
+    assert errors.CALL_ERRORS[flaw].advice.count(f"answers.score_{flaw}: true") == 1
     assert not cache.replies
     asked["answers"] = {f"score_{flaw}": True}
     [score] = await run_document(asked, cases[:1], simulator.url, cache=cache)
@@ -66,7 +57,7 @@ async def test_equal_calls_at_once_fail_each_by_itself(simulator, document, case
 
 @table("yes", 1, None)
 def test_a_switch_is_true_or_false(document, value):
-    with pytest.raises(ConfigurationError) as refused:
+    with pytest.raises(errors.ConfigurationError) as refused:
         read_configuration({**document, "answers": {"score_truncated": value}})
     assert [problem.path for problem in refused.value.problems] == ["answers.score_truncated"]
 
@@ -101,14 +92,18 @@ def verdict(*scores):
 
 
 @table(
-    (Refused, LONGEST_STREAK, ""),
-    (BadCredentials, 3, ""),
-    (AnswerCut, LONGEST_STREAK, AnswerCut.advice),
-    (ScorerFailed, LONGEST_STREAK, "then duplicate the run: cached answers cost nothing."),
-    (ScorerFailed, LONGEST_STREAK, "If a judge failed, retry: it judges the stored answer again."),
+    (errors.Refused, LONGEST_STREAK, ""),
+    (errors.BadCredentials, 3, ""),
+    (errors.AnswerCut, LONGEST_STREAK, errors.AnswerCut.advice),
+    (errors.ScorerFailed, LONGEST_STREAK, "then duplicate the run: cached answers cost nothing."),
+    (
+        errors.ScorerFailed,
+        LONGEST_STREAK,
+        "If a judge failed, retry: it judges the stored answer again.",
+    ),
 )
 def test_the_same_permanent_error_in_a_row_is_told_with_what_to_do(error, times, advice):
-    scores = [failed(error.name, "words" if error is ScorerFailed else "")] * times
+    scores = [failed(error.name, "words" if error is errors.ScorerFailed else "")] * times
     assert verdict(*scores[1:]) == ""
     found = verdict(*scores)
     name = error.name.replace("_", " ")
@@ -117,12 +112,18 @@ def test_the_same_permanent_error_in_a_row_is_told_with_what_to_do(error, times,
 
 
 @table(
-    row([failed(Refused.name)] * (LONGEST_STREAK - 1), id="one too few"),
-    row([*[failed(Refused.name)] * 19, GOOD, *[failed(Refused.name)] * 19], id="one success"),
-    row([failed(Refused.name), failed(BadCredentials.name)] * 30, id="different errors"),
-    row([failed(ServerError.name)] * 40, id="may get better by itself"),
-    row([failed(MalformedAnswer.name)] * 40, id="was tried again already"),
-    row([*[failed(ScorerFailed.name, "words")] * 19, GOOD] * 3, id="some cannot be scored"),
+    row([failed(errors.Refused.name)] * (LONGEST_STREAK - 1), id="one too few"),
+    row(
+        [*[failed(errors.Refused.name)] * 19, GOOD, *[failed(errors.Refused.name)] * 19],
+        id="one success",
+    ),
+    row(
+        [failed(errors.Refused.name), failed(errors.BadCredentials.name)] * 30,
+        id="different errors",
+    ),
+    row([failed(errors.ServerError.name)] * 40, id="may get better by itself"),
+    row([failed(errors.MalformedAnswer.name)] * 40, id="was tried again already"),
+    row([*[failed(errors.ScorerFailed.name, "words")] * 19, GOOD] * 3, id="some cannot be scored"),
 )
 def test_nothing_less_stops_a_run(scores):
     assert verdict(*scores) == ""
@@ -130,5 +131,5 @@ def test_nothing_less_stops_a_run(scores):
 
 def test_one_model_that_is_refused_does_not_stop_the_others():
     streak = Streak(models=2)
-    assert not any(streak.note(failed(Refused.name), "broken") for _ in range(60))
-    assert streak.note(failed(Refused.name), "the other").startswith("61 trials in a row")
+    assert not any(streak.note(failed(errors.Refused.name), "broken") for _ in range(60))
+    assert streak.note(failed(errors.Refused.name), "the other").startswith("61 trials in a row")

@@ -240,18 +240,6 @@ def texts(*given):
     return Request("any", "sim-embed", EMBEDDINGS_PATH, body)
 
 
-@table(OpenAI, Ollama)
-async def test_embeddings_come_in_the_order_of_the_texts(client, simulator, maker):
-    suffix = "/v1" if maker is OpenAI else ""
-    embedder = maker(client, "some", simulator.url + suffix)
-    reply = await embedder.send(texts("one", "two"))
-    one, two = reply.vectors
-    assert len(one) == len(two) == 768
-    assert one != two
-    assert (await embedder.send(texts("two"))).vectors == (two,)
-    assert (reply.tokens_in, reply.tokens_out) == (2, 0)
-
-
 @table(
     row([[1.0]], id="one is missing"),
     row([[1.0], [1.0, 2.0]], id="of different lengths"),

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.installed_agents import chat
-from tests.engine.running import run_document, table_of
+from tests.engine.running import run_document
 from tests.engine.test_selections import make_matrix
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
@@ -41,15 +41,6 @@ def test_combinations_are_the_product_in_order_and_their_names_tell_the_steps(se
     assert names == [f"planner={one} + solver={other}" for one in MODELS for other in MODELS]
     matrix = Matrix("m", ("planner=a + solver=b",), ((1.0,),))
     assert matrix.candidates()[0].document["choices"] == {"planner": "a", "solver": "b"}
-
-
-async def test_parallel_gives_the_same_table_as_sequential(simulator, selection, cases):
-    """All strategies do, without calls: test_selections.py."""
-    parallel = await run_document(selection, cases, simulator.url)
-    selection["limits"] = {**selection["limits"], "max_concurrent": 1}
-    sequential = await run_document(selection, cases, simulator.url)
-    assert table_of(parallel) == table_of(sequential)
-    assert replay(selection, len(cases), parallel).best is not None
 
 
 @table("arm_elimination", "paired_elimination", "matrix_ucb")

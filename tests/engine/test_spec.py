@@ -17,7 +17,6 @@ from workers.engine.named.registry import subclass_of
 from workers.engine.plugins import PLUGINS
 from workers.engine.spec.checks import check_against
 from workers.engine.spec.configuration import count_trials
-from workers.engine.spec.presets import PRESETS
 
 
 def problems_of(document):
@@ -103,15 +102,6 @@ def test_off_and_no_limit_can_be_asked_for(document):
     assert read_configuration(document).limits.requests_per_minute is None
     document["repeats"] = 3
     assert count_trials(read_configuration(document), 10**6) == 12 * 10**6
-
-
-@table(*PRESETS)
-def test_a_preset_fills_what_is_not_given(document, preset):
-    document["limits"] = {"preset": preset, "attempts": 2}
-    limits = read_configuration(document).limits
-    assert limits.max_concurrent == PRESETS[preset]["max_concurrent"]
-    assert limits.requests_per_minute == PRESETS[preset]["requests_per_minute"]
-    assert limits.attempts == 2
 
 
 def test_what_the_stored_parts_tell_is_checked_too(document):

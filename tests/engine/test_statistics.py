@@ -13,22 +13,12 @@ import pytest
 
 from tests.engine.running import known
 from tests.harness.table import row, table
+from workers.engine.statistics import paired
 from workers.engine.statistics.agreement import differ, distance, krippendorff_alpha
 from workers.engine.statistics.bootstrap import bootstrap_mean
 from workers.engine.statistics.clusters import Clusters, estimate_clustered, variance_of_mean
 from workers.engine.statistics.distributions import Z, t_quantile, two_sided
 from workers.engine.statistics.intervals import estimate_mean, wilson
-from workers.engine.statistics.paired import (
-    NORMAL_FLIPS,
-    NORMAL_SIGNS,
-    SIGN_FLIPS,
-    SIGN_TEST,
-    approximate_flips,
-    bonett_price,
-    estimate_difference,
-    flip_signs,
-    sign_test,
-)
 from workers.engine.statistics.repeats import Folded, figures_at, fold, pass_at_k, pass_hat_k
 from workers.engine.statistics.separating import cases_needed, holm, separate
 
@@ -66,14 +56,14 @@ def paired_tests_are_those_of_scipy():
 
     for better, worse in ((0, 0), (5, 0), (9, 2), (30, 31), (120, 90)):
         theirs = stats.binomtest(better, better + worse).pvalue if better + worse else 1.0
-        assert sign_test(better, worse) == pytest.approx(theirs, abs=EXACT)
-        assert sign_test(worse, better) == sign_test(better, worse)
-    assert sign_test(600, 700) == pytest.approx(0.00603, rel=0.01)  # by the normal law
+        assert paired.sign_test(better, worse) == pytest.approx(theirs, abs=EXACT)
+        assert paired.sign_test(worse, better) == paired.sign_test(better, worse)
+    assert paired.sign_test(600, 700) == pytest.approx(0.00603, rel=0.01)  # by the normal law
     changes = [0.4, -0.1, 0.3, 0.25, -0.05, 0.7, 0.15, 0.2]
     theirs = stats.permutation_test(
         (changes,), numpy.mean, permutation_type="samples", n_resamples=numpy.inf
     )
-    assert flip_signs(changes) == pytest.approx(theirs.pvalue, abs=EXACT)
+    assert paired.flip_signs(changes) == pytest.approx(theirs.pvalue, abs=EXACT)
 
 
 def the_correction_for_many_candidates_is_that_of_statsmodels():
@@ -193,7 +183,7 @@ def test_a_candidate_is_separable_although_its_interval_overlaps():
     alike = {case: float(case < 59) for case in range(100)}
     found = separate(best, {"worse": worse, "alike": alike, "unasked": {}})
     assert found["worse"].is_separable
-    assert found["worse"].p == pytest.approx(3 * sign_test(8, 0))
+    assert found["worse"].p == pytest.approx(3 * paired.sign_test(8, 0))
     assert not found["alike"].is_separable
     assert found["alike"].cases_needed is not None
     assert found["alike"].cases_needed > 100
@@ -226,38 +216,40 @@ MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 
 def test_signs_are_flipped_as_fisher_did_and_the_interval_of_a_difference_is_students():
-    assert flip_signs(MAIZE) == 2 * 863 / 2**15
-    assert approximate_flips(MAIZE) == pytest.approx(0.0527, abs=0.004)
+    assert paired.flip_signs(MAIZE) == 2 * 863 / 2**15
+    assert paired.approximate_flips(MAIZE) == pytest.approx(0.0527, abs=0.004)
     changes = [math.sin(n) for n in range(1, 17)]
-    assert approximate_flips(changes) == pytest.approx(flip_signs(changes), abs=0.05)
-    low, high = bonett_price(better=9, worse=1, n=28)  # (10 - 2) / 30 -+ 1.96 sqrt(.3289 / 30)
+    assert paired.approximate_flips(changes) == pytest.approx(paired.flip_signs(changes), abs=0.05)
+    low, high = paired.bonett_price(
+        better=9, worse=1, n=28
+    )  # (10 - 2) / 30 -+ 1.96 sqrt(.3289 / 30)
     assert [low, high] == pytest.approx([0.0614, 0.4719], abs=1e-3)
-    found = known(estimate_difference(MAIZE))
+    found = known(paired.estimate_difference(MAIZE))
     assert found.mean == pytest.approx(20.933, abs=0.001)
     assert [found.low, found.high] == pytest.approx([0.03, 41.84], abs=0.02)
-    assert (found.method, found.cases) == (SIGN_FLIPS, 15)
+    assert (found.method, found.cases) == (paired.SIGN_FLIPS, 15)
     # No change has an interval that shrinks with more cases.
-    few, many = (known(estimate_difference([0.0] * n)) for n in (10, 1000))
+    few, many = (known(paired.estimate_difference([0.0] * n)) for n in (10, 1000))
     assert few.mean == 0.0
     assert few.p == many.p == 1.0
     assert few.low < many.low < 0 < many.high < few.high
     # One case of a lone size says hardly anything.
-    found = known(estimate_difference([-1.0]))
+    found = known(paired.estimate_difference([-1.0]))
     assert found.p == 1.0
     assert found.low == -1.0
     assert found.high > 0
-    assert estimate_difference([]) is None
+    assert paired.estimate_difference([]) is None
 
 
 @table(
-    row([0, 0, 1, -1, 1], SIGN_TEST, id="right and wrong"),
-    row([0.5, -0.5, 0.5, 0], SIGN_TEST, id="one size"),
-    row([0.5, 1, 0], SIGN_FLIPS, id="several sizes"),
-    row([0.1 * n for n in range(1, 30)], NORMAL_FLIPS, id="many"),
-    row([1.0, -1.0] * 501, NORMAL_SIGNS, id="very many of one size"),
+    row([0, 0, 1, -1, 1], paired.SIGN_TEST, id="right and wrong"),
+    row([0.5, -0.5, 0.5, 0], paired.SIGN_TEST, id="one size"),
+    row([0.5, 1, 0], paired.SIGN_FLIPS, id="several sizes"),
+    row([0.1 * n for n in range(1, 30)], paired.NORMAL_FLIPS, id="many"),
+    row([1.0, -1.0] * 501, paired.NORMAL_SIGNS, id="very many of one size"),
 )
 def test_the_method_fits_the_differences(by_case, method):
-    found = known(estimate_difference(by_case))
+    found = known(paired.estimate_difference(by_case))
     assert found.method == method
     assert found.low <= found.mean <= found.high
     assert 0 < found.p <= 1

@@ -1,4 +1,4 @@
-"""Plays games and whole rollouts in the test's own process, with processes of their own."""
+"""Games and whole rollouts in the test's own process, with processes of their own."""
 
 import orjson
 
@@ -6,34 +6,21 @@ from workers.engine.environments import ENVIRONMENTS
 from workers.engine.here import run_here
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.report import Finished, Plan, report_of
-from workers.engine.playing import game
-from workers.engine.playing.plans import INLINE, Clocks, Episode, EpisodePlan, GamePlan, Player
+from workers.engine.playing.plans import INLINE, Clocks, EpisodePlan, GamePlan, Player
 from workers.engine.plugins import PLUGINS
+from workers.engine.policies import POLICIES
 from workers.engine.records import Case
 
 MODULE = "tests.engine.rollout.odd_players"
 
 
-def player(policy, lane=INLINE):
-    return Player(policy, lane)
-
-
-def plan_of(
-    *players, mission="grid/harvest", agents=None, steps=30, episodes=2, clocks=None, at_once=1
-):
+def plan_of(policy, lane=INLINE, *, mission="grid/harvest", steps=30, episodes=2, **more):
+    """One policy, which may be given by its name, plays all agents. `more`: of `GamePlan`."""
     family, _, variant = mission.partition("/")
+    players = (Player(POLICIES[policy]() if isinstance(policy, str) else policy, lane),)
     plans = tuple(EpisodePlan(seed, seed) for seed in range(episodes))
-    clocks, environment = clocks or Clocks(60.0), ENVIRONMENTS[family]()
-    return GamePlan(environment, variant, agents, steps, players, clocks, plans, at_once)
-
-
-def play(plan):
-    """Its episodes and failures."""
-    return game.play(plan)
-
-
-def digests(results):
-    return [one.digest if isinstance(one, Episode) else one.told for one in results]
+    given = {"agents": None, "clocks": Clocks(60.0), "players": players, "episodes": plans, **more}
+    return GamePlan(ENVIRONMENTS[family](), variant, max_steps=steps, **given)
 
 
 def record_of(episode):

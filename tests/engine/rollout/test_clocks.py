@@ -13,9 +13,7 @@ from tests.engine.rollout.odd_players import Broken, Hanger, Late
 from tests.engine.rollout.playing import (
     install,
     plan_of,
-    play,
     played,
-    player,
     record_of,
     report_for,
     rollout,
@@ -30,7 +28,8 @@ from workers.engine.kinds.rollout.groups import MOST_BYTES, size_of
 from workers.engine.kinds.rollout.rules import rules_of
 from workers.engine.kinds.rollout.target import Known
 from workers.engine.lanes import ProcessLane
-from workers.engine.playing import agent_processes, game
+from workers.engine.playing import agent_processes
+from workers.engine.playing.game import play
 from workers.engine.playing.plans import BATCH, INLINE, PROCESS, Clocks, Episode, Failure
 from workers.engine.policies import POLICIES, Policy, Seat
 from workers.engine.records import Case, Score
@@ -74,7 +73,7 @@ def only(found):
 @table("inline", "process")
 def test_an_action_that_hangs_is_interrupted_and_nothing_is_done(lane):
     """Milliseconds are no seconds, and the limit interrupts instead of being looked at after."""
-    plan = plan_of(player(Hanger(), lane), steps=5, episodes=1, clocks=LIMIT, at_once=2)
+    plan = plan_of(Hanger(), lane, steps=5, episodes=1, clocks=LIMIT, at_once=2)
     found = only(play(plan))
     assert found.timeouts == (1, 0, 0, 0)
     assert found.steps == 5
@@ -87,14 +86,12 @@ def test_an_action_that_hangs_is_interrupted_and_nothing_is_done(lane):
 async def test_a_thread_that_hangs_is_left_alone_and_its_process_replaced():
     lane = ProcessLane(60, size=1)
     try:
-        plan = plan_of(
-            player(Hanger(), "thread"), steps=4, episodes=1, clocks=LONG_LIMIT, at_once=4
-        )
-        found = only(await lane.call(game.play, plan))
+        plan = plan_of(Hanger(), "thread", steps=4, episodes=1, clocks=LONG_LIMIT, at_once=4)
+        found = only(await lane.call(play, plan))
         assert found.timeouts == (3, 0, 0, 0)  # it never came back
         assert not lane.pids
-        again = plan_of(player(Hanger(at=99), "thread"), steps=4, episodes=1, at_once=4)
-        assert only(await lane.call(game.play, again)).timeouts == (0, 0, 0, 0)
+        again = plan_of(Hanger(at=99), "thread", steps=4, episodes=1, at_once=4)
+        assert only(await lane.call(play, again)).timeouts == (0, 0, 0, 0)
         assert len(lane.pids) == 1
     finally:
         await lane.close()
@@ -103,9 +100,9 @@ async def test_a_thread_that_hangs_is_left_alone_and_its_process_replaced():
 async def test_what_no_signal_reaches_ends_with_the_time_of_the_episode():
     lane = ProcessLane(60, size=1)
     try:
-        plan = plan_of(player(Hanger(in_c=True)), steps=4, episodes=1, clocks=LIMIT)
+        plan = plan_of(Hanger(in_c=True), steps=4, episodes=1, clocks=LIMIT)
         with pytest.raises(TimedOut):
-            await lane.call(game.play, plan, timeout_seconds=2)
+            await lane.call(play, plan, timeout_seconds=2)
     finally:
         await lane.close()
     await asyncio.sleep(0)
@@ -114,7 +111,7 @@ async def test_what_no_signal_reaches_ends_with_the_time_of_the_episode():
 @pytest.mark.usefixtures("held_time")
 def test_late_actions_count_while_the_overage_lasts_then_the_agent_is_out():
     clocks = Clocks(action_seconds=IN_TIME, overage_seconds=2.5)
-    plan = plan_of(player(Late(seconds=IN_TIME + 1)), steps=6, episodes=1, clocks=clocks)
+    plan = plan_of(Late(seconds=IN_TIME + 1), steps=6, episodes=1, clocks=clocks)
     found = only(play(plan))
     acted = [step[1][0] for step in steps_of(found)]
     assert acted[:2] == [1, 1]  # 1 s late each
@@ -123,7 +120,7 @@ def test_late_actions_count_while_the_overage_lasts_then_the_agent_is_out():
     assert found.out_at[1:] == (None, None, None)
     assert found.timeouts == (4, 0, 0, 0)
     # Without an overage a late agent may try again.
-    plan = plan_of(player(Late(seconds=600)), steps=2, episodes=1, clocks=LIMIT)
+    plan = plan_of(Late(seconds=600), steps=2, episodes=1, clocks=LIMIT)
     found = only(play(plan))
     assert found.timeouts == (2, 0, 0, 0)
     assert found.out_at == (None,) * 4
@@ -133,7 +130,7 @@ def test_late_actions_count_while_the_overage_lasts_then_the_agent_is_out():
 @table((None, 3, None), (1.4, 2, 1))
 def test_the_time_of_a_batch_is_that_of_each_of_its_agents(overage, timeouts, out_at):
     clocks = Clocks(action_seconds=0.2, overage_seconds=overage)
-    plan = plan_of(player(Late(seconds=1.0), "batch"), steps=3, episodes=1, clocks=clocks)
+    plan = plan_of(Late(seconds=1.0), "batch", steps=3, episodes=1, clocks=clocks)
     found = only(play(plan))
     assert found.timeouts == (timeouts,) * 4
     assert found.out_at == (out_at,) * 4
@@ -143,7 +140,7 @@ LONG = 9_500  # steps: a replay of one agent of the grid world has room for fewe
 
 
 def plan_alone(policy, lane, mission, steps):
-    return plan_of(player(policy, lane), mission=mission, agents=1, steps=steps)
+    return plan_of(policy, lane, mission=mission, agents=1, steps=steps)
 
 
 @table(
@@ -181,7 +178,7 @@ def test_what_fails_is_told_with_its_step():
     found, *others = play(plan_alone(Tires(), "inline", "grid/harvest", 10))
     assert found == Failure("policy", "Agent 0: RuntimeError: enough", 3)
     assert others == [found]
-    broken = plan_alone(POLICIES["still"](), "inline", "grid/harvest", 10)
+    broken = plan_alone("still", "inline", "grid/harvest", 10)
     (first, _) = play(broken._replace(environment=Broken()))
     assert (first.cause, first.step) == ("environment", 2)
 
@@ -235,7 +232,7 @@ async def test_long_replays_of_a_batch_are_sent_in_parts():
 
 @table(("batch", "cpu", 1), ("batch", "cuda:0", 2), ("inline", "cuda:0", 1))
 def test_the_lane_batch_hands_its_device_to_policies_that_take_one(lane, device, action):
-    plan = plan_of(player(odd.Placed(), lane), steps=2, episodes=1)._replace(device=device)
+    plan = plan_of(odd.Placed(), lane, steps=2, episodes=1)._replace(device=device)
     (found,) = play(plan)
     assert isinstance(found, Episode)
     assert steps_of(found)[0][1] == [action] * 4

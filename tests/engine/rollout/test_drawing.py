@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.engine.rollout import odd_players as odd
-from tests.engine.rollout.playing import install, plan_of, play, played, player, record_of, rollout
+from tests.engine.rollout.playing import install, plan_of, played, record_of, rollout
 from tests.engine.running import known
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
@@ -20,10 +20,10 @@ from workers.engine.kinds.rollout.levels import Levels, covered, levels_of
 from workers.engine.kinds.rollout.rules import episode_of, rules_of
 from workers.engine.kinds.rollout.speed import PARTS, speed_of
 from workers.engine.playing.drawing import ANOTHER_WAY, Film
+from workers.engine.playing.game import play
 from workers.engine.playing.plans import Episode
 from workers.engine.playing.png import HIGHEST, WIDEST, png_of, small_picture
 from workers.engine.playing.replay import LARGEST_REPLAY
-from workers.engine.policies import POLICIES
 from workers.engine.records import Case
 
 PONG = "pettingzoo/butterfly/cooperative_pong_v6"
@@ -52,7 +52,7 @@ def read_png(png):
 
 @table("gymnasium/CartPole-v1", PONG)
 def test_drawing_changes_nothing_that_was_played(mission):
-    plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=12, episodes=1)
+    plan = plan_of("random", mission=mission, steps=12, episodes=1)
     (plain,) = play(plan)
     (found,) = play(drawn(plan))
     assert found.digest == plain.digest
@@ -70,7 +70,7 @@ def test_drawing_changes_nothing_that_was_played(mission):
 
 
 def test_what_has_scenes_has_no_pictures_and_pictures_need_replays():
-    (found,) = play(drawn(plan_of(player(POLICIES["random"]()), episodes=1)))
+    (found,) = play(drawn(plan_of("random", episodes=1)))
     assert isinstance(found, Episode)
     assert record_of(found)["pictures"] is None
     with pytest.raises(ConfigurationError, match="replays: true"):
@@ -79,7 +79,7 @@ def test_what_has_scenes_has_no_pictures_and_pictures_need_replays():
 
 @table(("raises", "OSError: no paint"), ("other", ANOTHER_WAY), ("text", "It drew something else"))
 def test_what_cannot_be_drawn_says_why_and_was_played(how, told):
-    plan = plan_of(player(POLICIES["random"]()), steps=5, episodes=1)
+    plan = plan_of("random", steps=5, episodes=1)
     (found,) = play(drawn(plan._replace(environment=odd.Painted(how=how))))
     assert isinstance(found, Episode)
     assert record_of(found)["pictures"]["png"] == []
@@ -100,7 +100,7 @@ def test_a_film_has_room_for_the_whole_episode_in_larger_steps():
 
 def test_pictures_and_steps_share_the_room_of_a_replay(monkeypatch):
     install(monkeypatch, odd.Painted)
-    plan = plan_of(player(POLICIES["random"]()), mission="grid/crowd", steps=1500, episodes=1)
+    plan = plan_of("random", mission="grid/crowd", steps=1500, episodes=1)
     plan = plan._replace(environment=odd.Painted(how="noise"), agents=16)
     (found,) = play(drawn(plan))
     record = record_of(found)

@@ -9,7 +9,7 @@ from itertools import product
 import orjson
 import pytest
 
-from tests.engine.rollout.playing import digests, plan_of, play, player, record_of, rollout
+from tests.engine.rollout.playing import plan_of, record_of, rollout
 from tests.engine.running import run_document
 from tests.harness.table import row, table
 from workers.engine.environments import ENVIRONMENTS
@@ -17,6 +17,7 @@ from workers.engine.environments.gymnasium_world import Gymnasium
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.choosing import choose
 from workers.engine.playing.assigning import assign, count_agents
+from workers.engine.playing.game import play
 from workers.engine.playing.measuring import Facts
 from workers.engine.playing.plans import Episode
 from workers.engine.policies import POLICIES
@@ -32,11 +33,15 @@ MISSIONS = ["grid/harvest", "grid/maze", "grid/crowd", "gymnasium/CartPole-v1"]
 MISSIONS += ["mettagrid/forage"] * bool(find_spec("mettagrid"))
 
 
+def digests(results):
+    return [one.digest if isinstance(one, Episode) else one.told for one in results]
+
+
 @table(*[name for name in PLAIN if name != "balance"])
 def test_the_same_seed_gives_the_same_episode(name):
-    first = play(plan_of(player(POLICIES[name]())))
+    first = play(plan_of(name))
     assert all(isinstance(one, Episode) for one in first), first
-    assert digests(play(plan_of(player(POLICIES[name]())))) == digests(first)
+    assert digests(play(plan_of(name))) == digests(first)
 
 
 @table(
@@ -44,14 +49,14 @@ def test_the_same_seed_gives_the_same_episode(name):
 )
 def test_every_lane_gives_the_same_actions(name, lane):
     """Hidden states included: those of a network and of a generator change in every step."""
-    expected = play(plan_of(player(POLICIES[name]()), episodes=3))
-    found = play(plan_of(player(POLICIES[name](), lane), episodes=3, at_once=2))
+    expected = play(plan_of(name, episodes=3))
+    found = play(plan_of(name, lane, episodes=3, at_once=2))
     assert digests(found) == digests(expected)
 
 
 @table(*product(MISSIONS, ["random", "still"]))
 def test_every_environment_can_be_played(mission, name):
-    plan = plan_of(player(POLICIES[name]()), mission=mission, steps=20)
+    plan = plan_of(name, mission=mission, steps=20)
     found = play(plan)
     assert all(isinstance(one, Episode) for one in found), found
     assert digests(found) == digests(play(plan))
@@ -72,7 +77,7 @@ def played_on():
 
 @table(*played_on())
 def test_a_world_that_was_played_in_is_like_a_new_one(mission):
-    plan = plan_of(player(POLICIES["random"]()), mission=mission, steps=60, episodes=4)
+    plan = plan_of("random", mission=mission, steps=60, episodes=4)
     alone = [play(plan._replace(episodes=(one,)))[0] for one in plan.episodes]
     again = play(plan._replace(episodes=plan.episodes + plan.episodes[::-1]))
     for one, other in zip(alone + alone[::-1], again, strict=True):
@@ -81,7 +86,7 @@ def test_a_world_that_was_played_in_is_like_a_new_one(mission):
 
 @table(*ANYWHERE)
 def test_actions_that_are_lists_of_numbers(name):
-    found = play(plan_of(player(POLICIES[name]()), mission="gymnasium/Pendulum-v1", steps=5))
+    found = play(plan_of(name, mission="gymnasium/Pendulum-v1", steps=5))
     assert all(isinstance(one, Episode) for one in found), found
 
 
@@ -107,7 +112,7 @@ def test_a_row_of_a_product_does_not_depend_on_the_others():
     ({}, "pettingzoo/nothing", "nothing"),
 )
 def test_what_does_not_fit_is_a_failure_of_the_configuration(options, mission, told):
-    plan = plan_of(player(POLICIES["linear"](**options)), mission=mission, episodes=1)
+    plan = plan_of(POLICIES["linear"](**options), mission=mission, episodes=1)
     if mission == "grid/nowhere":
         assert told in ENVIRONMENTS["grid"].problem_with("nowhere")
         return
@@ -119,7 +124,7 @@ def test_what_does_not_fit_is_a_failure_of_the_configuration(options, mission, t
 
 def test_scripts_are_better_than_chance():
     def mean(name: str, mission: str) -> float:
-        results = play(plan_of(player(POLICIES[name]()), mission=mission, steps=200, episodes=4))
+        results = play(plan_of(name, mission=mission, steps=200, episodes=4))
         return sum(one.value for one in results if isinstance(one, Episode)) / 4
 
     assert mean("seeker", "grid/crowd") > 3 * mean("random", "grid/crowd")

@@ -11,9 +11,7 @@ from tests.engine.rollout import odd_players as odd
 from tests.engine.rollout.playing import (
     install,
     plan_of,
-    play,
     played,
-    player,
     report_for,
     reported,
     rollout,
@@ -24,8 +22,8 @@ from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.report import as_record, as_summary
 from workers.engine.kinds.rollout.summary import Played, summarise
+from workers.engine.playing.game import play
 from workers.engine.playing.replay import LARGEST_REPLAY, Replay
-from workers.engine.policies import POLICIES
 
 many_processes = pytest.mark.late
 EVERYTHING = {
@@ -229,7 +227,7 @@ def test_observations_that_change_are_kept_as_they_were():
 
 
 def test_a_long_episode_is_cut_and_its_result_counts_all_steps():
-    plan = plan_of(player(POLICIES["still"]()), mission="grid/crowd", steps=1500, episodes=1)
+    plan = plan_of("still", mission="grid/crowd", steps=1500, episodes=1)
     (found,) = play(plan)
     assert found.steps == 1500
     assert 500 < len(steps_of(found)) < 1500

@@ -83,8 +83,6 @@ def test_cases_are_matched_by_content_and_a_live_run_is_provisional(asker, alice
     base, other = make_scored(alice, questions, ALL_RIGHT), make_scored(alice, fewer, [1.0] * 5)
     [found] = compared(asker, base.pk, other.pk)
     assert found["cases"] == {"shared": 5, "only_before": 7, "only_after": 0}
-    assert "5 of 12 cases shared; 7 only in the base are not counted as passes." in found["marks"]
-    assert (found["pairs"], found["overall"]["mean"]) == (5, 0.0)
     going = make_scored(alice, questions, [1.0, 1.0], state=RunState.RUNNING, ended=None)
     [found] = compared(asker, base.pk, going.pk)
     assert found["provisional"]

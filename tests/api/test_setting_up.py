@@ -239,6 +239,7 @@ def test_off_without_quotes_is_taken_in_yaml_and_what_is_wrong_is_refused(asker,
     for status, content_type, wrong in [
         (422, YAML, "name: ["),
         (422, YAML, "a: &a [1]\nb: *a"),
+        (422, YAML, "- " * 100_000),
         (422, YAML, "- 1"),
         (422, YAML, "name: x\nkind: evaluate"),
         (400, "application/json", "{"),

@@ -36,7 +36,6 @@ def test_a_person_reads_a_table_newest_first_and_a_script_lines_of_json():
         "--person bo": ["bob"],
         "--action role.changed": ["ada"],
         "--about sums": ["bob"],
-        "--until 2020-01-03": [""],
         "--until 2020-01-02T04:04+01:00": [],
         "--since 2020-01-03": ["ada", "bob"],
         "--limit 2": ["ada", "bob"],

@@ -65,7 +65,15 @@ def check_outputs(outputs):
 
 
 def check_that_this_process_agrees(file, simulator, stored):
-    here = command("run", file, "--here", "--baseline", "last", "--max-regressions", 0)
+    """And stores nothing."""
+    gates, export = ("--baseline", "last", "--max-regressions", 0), file.with_name("here.jsonl")
+    here = command("run", file, "--here", *gates, "--export", export)
+    assert [line["run_id"] for line in here.lines if line["event"] == "launch"] == [None]
+    assert Run.objects.count() == 1
+    records = [json.loads(line) for line in export.open()]
+    assert len(records) == TRIALS
+    assert records[0].keys() == set(LINE)
+    assert all(record["question"] and record["expected"] for record in records)
     assert (here.exit_code, here.done["counts"]["cached"]) == (0, TRIALS)
     assert simulator.ledger()["total"] == TRIALS
     assert here.done["score"] == stored["score"]
@@ -126,19 +134,6 @@ def test_exit_codes(file, document, simulator, where):
             if found != (exit_code, exit_code, True) or calls > most:
                 wrong[str(changes), *options] = (*found, calls)
     assert wrong == {}
-
-
-def test_without_workers_it_runs_in_this_process_and_stores_nothing(tmp_path, file, simulator):
-    ran = command("run", file, "--here", "--export", tmp_path / "e.jsonl", "--min-score", "0.1")
-    assert ran.exit_code == 0
-    assert ran.lines[0]["run_id"] is None
-    assert ran.done["counts"]["done"] == TRIALS
-    assert len(ran.done["candidates"]) == 6
-    records = [json.loads(line) for line in (tmp_path / "e.jsonl").open()]
-    assert len(records) == TRIALS
-    assert records[0].keys() == set(LINE)
-    assert all(record["question"] and record["expected"] for record in records)
-    assert not Run.objects.exists()
 
 
 def test_a_run_of_this_process_tells_what_its_judges_took(tmp_path, document, ada, simulator):
@@ -263,7 +258,7 @@ def run(ada, endpoint):
     return run
 
 
-def test_a_new_run_is_made_of_the_chosen_cases_if_they_make_sense(run):
+def test_the_chosen_cases_make_a_new_run_if_they_make_sense_or_are_run_again_in_place(run):
     for options, told in [
         ([], "Say which trials"),
         (["--candidate", "nobody"], "has the key"),
@@ -287,9 +282,7 @@ def test_a_new_run_is_made_of_the_chosen_cases_if_they_make_sense(run):
         new = Run.objects.latest("pk")
         assert (list(positions_of(new)), new.rerun_of) == (rows, run), options
         assert [line["event"] for line in ran.lines] == ["rerun", "launch"]
-
-
-def test_in_place_the_old_result_goes(run):
+    runs = Run.objects.count()
     assert command("rerun", run.pk, "--wrong", "--in-place", "--detach").exit_code == 0
     assert list(run.scores.values_list("position", flat=True)) == [0, 2]
-    assert Run.objects.count() == 1
+    assert Run.objects.count() == runs

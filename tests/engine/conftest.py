@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.engine.running import evaluation
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine import http
 from workers.engine.records import Case
@@ -47,19 +48,14 @@ def cases():
 
 @pytest.fixture
 def document():
-    return {
-        "name": "sums",
-        "kind": "evaluate",
-        "seed": 7,
-        "dataset": "sums",
-        "prompts": [
-            {"name": "terse", "system": "Answer with the number only."},
-            {"name": "hurried", "system": "You have no time. Answer with your first guess."},
-        ],
-        "models": ["simulated/sim-small", "simulated/sim-large"],
-        "scorers": [{"numeric": {"tolerance": 0.001}}],
-        "limits": {"max_concurrent": 8, "requests_per_minute": None, "timeout_seconds": 120},
-    }
+    prompts = [
+        {"name": "terse", "system": "Answer with the number only."},
+        {"name": "hurried", "system": "You have no time. Answer with your first guess."},
+    ]
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    limits = {"max_concurrent": 8, "requests_per_minute": None, "timeout_seconds": 120}
+    scorer, more = {"numeric": {"tolerance": 0.001}}, {"models": models, "limits": limits}
+    return evaluation(scorer, name="sums", seed=7, prompts=prompts, **more)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.engine.test_lanes import settle
 from tests.harness.table import row, table
 from workers.engine.batch_sizes import AdaptiveSlots, BatchSize, LatencyByFlight
 from workers.engine.errors import CallError, LaneClosed, MalformedAnswer, ServerError
@@ -67,12 +68,6 @@ async def wire():
 @pytest.fixture
 async def lane(wire, bell):
     return BatchLane(wire, most=3, wait_seconds=0.02, clock=bell)
-
-
-async def settle():
-    """Let all go on who can, in turns of the loop."""
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 def start(lane, letters):

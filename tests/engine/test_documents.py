@@ -2,7 +2,6 @@
 
 import json
 from random import Random
-from time import process_time
 
 import pytest
 import yaml
@@ -27,11 +26,16 @@ def test_yaml_and_json_are_read(text, value):
     assert read_document(text) == value
 
 
+# 2 ** 40 texts, which would take days.
+BOMB = "a0: &a0 [x, x]\n" + "\n".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))
+
+
 @table(
     ("a: [1", "at the end, in line 1"),
     ("a: 1\nb: [2\n", "at the end, in line 2"),
     ("a: b: c", "in line 1, column 5"),
     ("a: &x 1\nb: *x", "aliases (*name) are not read; write the value out in line 2"),
+    (BOMB, "aliases (*name) are not read"),
     ("a: !!python/object/apply:os.system [id]", "tags such as !!set are not read"),
     ("a: !!set {x}", "tags such as !!set are not read; write the plain value in line 1, column 4"),
     ("a: !!binary aGk=", "tags such as !!set are not read"),
@@ -56,14 +60,6 @@ def test_what_is_not_plain_data_is_refused_with_the_place(text, message):
         read_document(text)
     (problem,) = error.value.problems
     assert message in problem.message
-
-
-def test_a_bomb_of_aliases_does_not_go_off():
-    lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
-    start = process_time()
-    with pytest.raises(ConfigurationError):
-        read_document("\n".join(lines))
-    assert process_time() - start < 1.0  # 2 ** 40 texts would take days
 
 
 PIECES = [

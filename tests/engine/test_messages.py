@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.test_spec import problems_of
 from tests.harness.table import row, table
 from workers.engine.calling.cache import cache_key
 from workers.engine.calling.call_notes import prompt_of
@@ -160,10 +161,7 @@ def made_of(*messages, **more):
     ({"library": "x", "user": "y"}, "", "not both"),
 )
 def test_problems_of_messages_are_named(prompt, path, told):
-    with pytest.raises(ConfigurationError) as caught:
-        read_configuration(document(prompt))
-    problems = {problem.path: problem.message for problem in caught.value.problems}
-    assert told in problems[f"prompts.0.{path}".rstrip(".")]
+    assert told in problems_of(document(prompt))[f"prompts.0.{path}".rstrip(".")]
 
 
 def test_columns_of_messages_are_known_wherever_they_stand():

@@ -8,8 +8,9 @@ import pytest
 
 from tests.engine.installed_agents import HERE, LARGE, ROUTED, ROUTER, TERSE, agent, chat
 from tests.engine.running import run_document, table_of
-from tests.harness.patience import wait_until
+from tests.engine.test_spec import problems_of
 from tests.harness.table import table
+from tests.simulator.calls import until
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
 from workers.engine.errors import ConfigurationError
@@ -254,11 +255,6 @@ def agent_threads():
     return {thread for thread in threading.enumerate() if thread.name == "thread-lane"}
 
 
-async def until(condition):
-    """Asked in a thread, so that this loop goes on meanwhile."""
-    await asyncio.to_thread(wait_until, condition)
-
-
 async def test_a_call_that_fails_is_the_trials_failure_and_what_flew_beside_it_is_counted(
     simulator, selection, cases
 ):
@@ -311,10 +307,9 @@ def spoilt(**change):
     ([{"name": "planner", "agent": "x"}], "steps.0.calls", "needed"),
 )
 def test_problems_of_the_flow_are_named(selection, steps, path, told):
-    with pytest.raises(ConfigurationError) as caught:
-        read_configuration({**selection, "steps": steps})
-    assert [problem.path for problem in caught.value.problems] == [path]
-    assert told in caught.value.problems[0].message
+    found = problems_of({**selection, "steps": steps})
+    assert list(found) == [path]
+    assert told in found[path]
 
 
 def fanning(**options):

@@ -7,9 +7,10 @@ import pytest
 
 from tests.engine.running import case, quick, value
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE, document, request_of
+from tests.engine.test_spec import problems_of
 from tests.harness.table import row, table
 from workers.engine.calling.calls import prompt_tokens
-from workers.engine.errors import ConfigurationError, Refused, ScorerFailed
+from workers.engine.errors import Refused, ScorerFailed
 from workers.engine.kinds import read_configuration
 from workers.engine.messages.tool_calls import ToolCall, call_text, read_calls
 from workers.engine.providers import PROVIDERS
@@ -156,10 +157,7 @@ ODD_TYPE = {"type": "object", "properties": {"x": {"type": 5}}}
     ({"tool_choice": "required"}, "", "declare them"),
 )
 def test_problems_of_tools_are_named(prompt, path, told):
-    with pytest.raises(ConfigurationError) as caught:
-        read_configuration(document(prompt))
-    problems = {problem.path: problem.message for problem in caught.value.problems}
-    assert told in problems[f"prompts.0.{path}".rstrip(".")]
+    assert told in problems_of(document(prompt))[f"prompts.0.{path}".rstrip(".")]
 
 
 def test_tools_are_part_of_the_guessed_tokens_and_of_the_candidate():

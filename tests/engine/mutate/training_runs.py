@@ -52,11 +52,7 @@ async def train(document, url, *, questions=8, cache=None):
     cases = [Case(place, row) for place, row in enumerate(rows)]
     born: list[Candidate] = []
     scores = await run_document(document, cases, url, cache, on_candidate=born.append)
-    return Trained(born, scores, report_on(read_configuration(document), born, scores))
-
-
-def report_on(configuration, born, scores):
     told = [(one.trial.candidate, one.trial.case, one.value, one.answer) for one in scores]
     policies = [PolicyFacts.read(one.key, one.name, one.role, one.document) for one in born]
-    segments = [SegmentScore(*one) for one in told]
-    return report_of(policies, segments, configuration.options.count_updates)
+    updates = read_configuration(document).options.count_updates
+    return Trained(born, scores, report_of(policies, [SegmentScore(*one) for one in told], updates))

@@ -53,10 +53,12 @@ def rollout(**changes):
     }
 
 
+def cases_of(document):
+    return [Case(*one) for one in enumerate(read_configuration(document).make_cases() or [])]
+
+
 async def played(document):
-    configuration = read_configuration(document)
-    cases = configuration.make_cases() or []
-    return await run_here(configuration, [Case(n, case) for n, case in enumerate(cases)], {})
+    return await run_here(read_configuration(document), cases_of(document), {})
 
 
 async def reported(document):
@@ -65,7 +67,7 @@ async def reported(document):
 
 def report_for(document, scores):
     configuration = read_configuration(document)
-    cases = dict(enumerate(configuration.make_cases() or []))
+    cases = {case.position: case.fields for case in cases_of(document)}
     told = [(one.trial, one.value, one.error, one.answer) for one in scores]
     finished = [Finished(t.position, t.candidate, t.case, *more) for t, *more in told]
     return report_of(Plan(configuration.make_candidates(), cases), finished)

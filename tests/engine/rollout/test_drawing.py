@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.engine.rollout import odd_players as odd
-from tests.engine.rollout.playing import install, plan_of, played, record_of, rollout
+from tests.engine.rollout.playing import cases_of, install, plan_of, played, record_of, rollout
 from tests.engine.running import known
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
@@ -24,7 +24,6 @@ from workers.engine.playing.game import play
 from workers.engine.playing.plans import Episode
 from workers.engine.playing.png import HIGHEST, WIDEST, png_of, small_picture
 from workers.engine.playing.replay import LARGEST_REPLAY
-from workers.engine.records import Case
 
 PONG = "pettingzoo/butterfly/cooperative_pong_v6"
 
@@ -136,9 +135,8 @@ async def test_only_episodes_that_were_asked_for_are_drawn():
 
 @table(("none", [False, False]), ("first", [True, False]), ("all", [True, True]))
 def test_which_episodes_are_drawn(pictures, expected):
-    configuration = read_configuration(rollout(episodes=2, pictures=pictures))
-    [candidate, *_] = configuration.make_candidates()
-    cases = [Case(n, fields) for n, fields in enumerate(configuration.make_cases() or [])]
+    document = rollout(episodes=2, pictures=pictures)
+    [candidate, *_], cases = read_configuration(document).make_candidates(), cases_of(document)
     rules = rules_of(candidate, cases[0])
     assert [episode_of(case, rules.pictures).draws for case in cases] == expected
 

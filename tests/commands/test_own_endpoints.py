@@ -88,7 +88,7 @@ def test_a_site_that_has_the_endpoint_takes_the_run_with_its_key(tmp_path, broug
     assert json.loads(ran.out)["calls_to_send"] == 2
 
 
-WRONG_ENDPOINTS = [
+@table(
     ({"a": {"kind": "openai", "api_key": KEY}}, "does not belong"),
     ({"openai": {"key_env": KEY}}, "in capitals"),
     ({"a": {"kind": "opnai"}}, "one of: openai, azure"),
@@ -100,22 +100,21 @@ WRONG_ENDPOINTS = [
     (["openai"], "Write names with their settings"),
     ({"Mine": {"kind": "ollama"}}, "lower-case"),
     ({"a": {"kind": "openai", "base_url": "http://169.254.169.254/v1"}}, "link-local"),
-]
-
-
-def test_what_is_wrong_with_an_endpoint_is_told_without_a_key():
-    for written, told in WRONG_ENDPOINTS:
-        with pytest.raises(ConfigurationError) as wrong:
-            take_endpoints({"endpoints": written}, {"OPENAI_API_KEY": KEY})
-        messages = [f"{one.path}: {one.message}" for one in wrong.value.problems]
-        assert told in messages[0]
-        assert messages[0].startswith("endpoints")
-        assert KEY not in str(messages)
+)
+def test_what_is_wrong_with_an_endpoint_is_told_without_a_key(written, told):
+    with pytest.raises(ConfigurationError) as wrong:
+        take_endpoints({"endpoints": written}, {"OPENAI_API_KEY": KEY})
+    messages = [f"{one.path}: {one.message}" for one in wrong.value.problems]
+    assert told in messages[0]
+    assert messages[0].startswith("endpoints")
+    assert KEY not in str(messages)
 
 
 GROQ, GATE = "https://api.groq.com/openai/v1", "https://gate.example/v1"
 ELSEWHERE = "https://elsewhere.example/v1"
-KNOWN = [
+
+
+@table(
     ({"openai": None}, "https://api.openai.com/v1", "OPENAI_API_KEY"),
     ({"anthropic": {}}, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     ({"ollama": {}}, "http://localhost:11434", ""),
@@ -124,10 +123,7 @@ KNOWN = [
     # The key of a provider goes to nobody else unless the file says so.
     ({"openai": {"base_url": ELSEWHERE}}, ELSEWHERE, ""),
     ({"x": {"kind": "openai", "base_url": GATE, "key_env": "GATE"}}, GATE, "GATE"),
-]
-
-
-@table(*KNOWN)
+)
 def test_a_known_provider_needs_its_name_only(written, url, variable):
     found = take_endpoints({"endpoints": written}, {})
     [endpoint] = found.endpoints.values()

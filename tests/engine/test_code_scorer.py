@@ -46,46 +46,40 @@ def function(body):
     return f"def score(answer, expected, case):\n{lines}\n"
 
 
-GIVEN = {
-    "return answer == expected": (1.0, True, "score gave True"),
-    "return False": (0.0, False, "score gave False"),
-    "return 0.25": (0.25, False, "score gave 0.25"),
-    "return 1": (1.0, True, "score gave 1"),
-    "return None": (None, None, "score gave None"),
-    "return {'value': None, 'reason': 'empty'}": (None, None, "empty"),
-    "return {'value': 0.75, 'reason': case['question']}": (0.75, True, "2 + 2"),
-    "return {'value': 0.75, 'passed': False}": (0.75, False, ""),
-    "import json, re, math\nreturn math.floor(1.5)": (1.0, True, "score gave 1"),
-}
-
-
-@table(*GIVEN)
-def test_a_function_gives_a_verdict(body):
+@table(
+    ("return answer == expected", (1.0, True, "score gave True")),
+    ("return False", (0.0, False, "score gave False")),
+    ("return 0.25", (0.25, False, "score gave 0.25")),
+    ("return 1", (1.0, True, "score gave 1")),
+    ("return None", (None, None, "score gave None")),
+    ("return {'value': None, 'reason': 'empty'}", (None, None, "empty")),
+    ("return {'value': 0.75, 'reason': case['question']}", (0.75, True, "2 + 2")),
+    ("return {'value': 0.75, 'passed': False}", (0.75, False, "")),
+    ("import json, re, math\nreturn math.floor(1.5)", (1.0, True, "score gave 1")),
+)
+def test_a_function_gives_a_verdict(body, verdict):
     found = judge(body)
-    assert (found.value, found.passed, found.reason) == GIVEN[body]
+    assert (found.value, found.passed, found.reason) == verdict
 
 
-NO_VERDICTS = {
-    "return 1.5": "gave '1.5'. It must give a number from 0 to 1",
-    "return -1": "gave '-1'",
-    "return float('nan')": "gave 'nan'",
-    "return 'good'": "gave 'good'",
-    "return {'score': 1}": "gave the keys 'score'. Known are value, passed, reason, label",
-    "return {'value': 'high'}": "gave 'high'",
-    "return score": "It must give a number",
-    "raise ValueError('no digit')": "ValueError: no digit (line 2)",
-    "return 1 / 0": "ZeroDivisionError",
-    "raise SystemExit(3)": "could not judge",
-    "raise KeyboardInterrupt()": "could not judge",
-    "x = []\nfor i in range(100000): x = [x]\nreturn x": "gave a list",
-}
-
-
-@table(*NO_VERDICTS)
-def test_anything_else_is_an_error_and_never_a_score(body):
+@table(
+    ("return 1.5", "gave '1.5'. It must give a number from 0 to 1"),
+    ("return -1", "gave '-1'"),
+    ("return float('nan')", "gave 'nan'"),
+    ("return 'good'", "gave 'good'"),
+    ("return {'score': 1}", "gave the keys 'score'. Known are value, passed, reason, label"),
+    ("return {'value': 'high'}", "gave 'high'"),
+    ("return score", "It must give a number"),
+    ("raise ValueError('no digit')", "ValueError: no digit (line 2)"),
+    ("return 1 / 0", "ZeroDivisionError"),
+    ("raise SystemExit(3)", "could not judge"),
+    ("raise KeyboardInterrupt()", "could not judge"),
+    ("x = []\nfor i in range(100000): x = [x]\nreturn x", "gave a list"),
+)
+def test_anything_else_is_an_error_and_never_a_score(body, told):
     with pytest.raises(ScorerFailed) as failure:
         judge(body)
-    assert NO_VERDICTS[body] in str(failure.value)
+    assert told in str(failure.value)
     assert len(str(failure.value)) < 500
 
 
@@ -147,22 +141,19 @@ def test_every_answer_is_judged_as_if_it_were_the_first():
     assert judge("import time\ntime.sleep(3600)\nreturn True").value == 1.0  # and takes no time
 
 
-PROBLEMS = {
-    "def score(answer, expected, case): return 1": "",
-    "x = 1": "It has no function score. Write `def score(answer, expected, case): …`.",
-    "def score(:": "It cannot be loaded",
-    "import subprocess": "No module named 'subprocess'",
-    "while True: pass": "It took longer than 0.1 s.",
-    "(" * 5000: "It cannot be loaded",
-}
-
-
-@table(*PROBLEMS)
-def test_what_cannot_be_loaded_is_refused_before_the_run(source):
-    with limit(0.1 if "longer" in PROBLEMS[source] else PATIENCE_SECONDS):
+@table(
+    ("def score(answer, expected, case): return 1", ""),
+    ("x = 1", "It has no function score. Write `def score(answer, expected, case): …`."),
+    ("def score(:", "It cannot be loaded"),
+    ("import subprocess", "No module named 'subprocess'"),
+    ("while True: pass", "It took longer than 0.1 s."),
+    ("(" * 5000, "It cannot be loaded"),
+)
+def test_what_cannot_be_loaded_is_refused_before_the_run(source, told):
+    with limit(0.1 if "longer" in told else PATIENCE_SECONDS):
         found = problem_with_scorer("code", {"source": source})
-    assert PROBLEMS[source] in found
-    assert bool(found) == bool(PROBLEMS[source])
+    assert told in found
+    assert bool(found) == bool(told)
 
 
 async def test_a_run_is_judged_by_it_in_other_processes(simulator, document, cases):
@@ -248,7 +239,7 @@ def sent(score):
     return score.judging.sent
 
 
-JUDGED_AT_ONCE = [
+@table(
     ("exact", {}, "5", 1),
     ("contains", {}, "5", 1),
     ("contains", {"separator": "|"}, "5|6|7|8", 4),
@@ -256,10 +247,7 @@ JUDGED_AT_ONCE = [
     ("regex", {"pattern": r"\d+"}, "5", 6),
     ("regex", {"pattern": r"(?m)^Result: (\d+)$"}, "5", 19),
     ("regex", {"pattern_field": "rule"}, "5", 2005),
-]
-
-
-@table(*JUDGED_AT_ONCE)
+)
 def test_ours_are_judged_at_once_unless_that_may_take_more_than_a_few_milliseconds(
     name, options, expected, steps
 ):

@@ -177,7 +177,7 @@ def as_case(expected):
     return expected if isinstance(expected, Case) else case(expected)
 
 
-CANNOT_BE_JUDGED = [
+@table(
     ("exact", {"ignore_punctuation": True}, case("..."), "nothing is left without punctuation"),
     ("contains", {"separator": "|"}, case("|"), "only separators"),
     ("choice", {}, case("Paris"), "not one of the letters ABCDE"),
@@ -199,10 +199,7 @@ CANNOT_BE_JUDGED = [
             ({"rule": "\ud800"}, "lone surrogate"),
         )
     ),
-]
-
-
-@table(*CANNOT_BE_JUDGED)
+)
 def test_a_case_that_cannot_be_judged_is_an_error_and_says_what_to_do(
     name, options, the_case, message
 ):
@@ -234,7 +231,7 @@ def test_accents_without_end_cost_no_more_than_other_letters():
     assert value("exact", {"normalize_unicode": True}, answer, case("é")) == 0.0
 
 
-REFUSED = [
+@table(
     ("sentiment", {}, "Unknown scorer 'sentiment'. Choose one of: exact, contains, starts_with"),
     ("numeric", {"tol": 1}, "has no option 'tol'. It takes: tolerance, not, weight, threshold, as"),
     ("exact", {"name": "x"}, "has no option 'name'"),
@@ -255,10 +252,7 @@ REFUSED = [
     ("json", {"json_schema": '{"type": "thing"}'}, "not accepted"),
     ("json", {"json_schema": '{"$ref": "http://127.0.0.1:9/schema.json"}'}, "not accepted"),
     ("json", {"json_schema": '{"$ref": "file:///etc/passwd"}'}, "not accepted"),
-]
-
-
-@table(*REFUSED)
+)
 def test_a_wrong_option_is_refused_with_what_is_allowed(name, options, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared below
         build_scorer(name, options)

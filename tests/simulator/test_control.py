@@ -8,19 +8,20 @@ import sys
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 
 from tests.commands.conftest import refused
 from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.table import table
 from tests.simulator.calls import ask
 from workers.simulator.control import CONTROLS
 from workers.simulator.settings import Settings, SettingsError, change
 from workers.simulator.testing import SimulatorClient
 
-WRONG_SETTINGS: list[Any] = [
+
+@table(
     ({"latency": 5}, "Unknown setting 'latency'. Choose from: seed, latency_ms"),
     ({"latency_ms": -1}, "latency_ms must be at least 0, not -1."),
     ({"latency_ms": "fast"}, "latency_ms must be of type float"),
@@ -33,17 +34,14 @@ WRONG_SETTINGS: list[Any] = [
     ({"model_latency": {"gpt-9": 1}}, "model_latency names 'gpt-9'. Choose from: sim-small"),
     ({"model_latency": {"sim-small": -1}}, "model_latency of sim-small must be at least 0"),
     ({"error_rate": 0.6, "hang_rate": 0.6}, "add up to more than 1"),
-]
+)
+def test_a_wrong_setting_is_refused_with_what_is_allowed(changes, told):
+    with pytest.raises(SettingsError) as caught:
+        change(Settings(), changes)
+    assert told in str(caught.value)
 
 
-def test_a_wrong_setting_is_refused_with_what_is_allowed():
-    for changes, told in WRONG_SETTINGS:
-        with pytest.raises(SettingsError) as caught:
-            change(Settings(), changes)
-        assert told in str(caught.value)
-
-
-REFUSED = [
+@table(
     ("PUT settings", '{"latency": 5}', 400, "Choose from: seed"),
     ("PUT settings", "[]", 400, "JSON object"),
     ("PUT settings", "{", 400, "not JSON"),
@@ -60,18 +58,12 @@ REFUSED = [
     ("GET ledger/requests?page=1", None, 400, "Allowed: after, limit"),
     ("GET reset", None, 405, "takes only: POST"),
     ("GET nothing", None, 404, "GET /control/ledger"),
-]
-
-
-async def test_a_wrong_control_request_is_told_what_is_allowed(client):
-    wrong = {}
-    for request, body, status, told in REFUSED:
-        method, path = request.split()
-        async with client.request(method, f"/control/{path}", data=body) as response:
-            answer = (response.status, (await response.json())["error"])
-        if answer[0] != status or told not in answer[1]:
-            wrong[request, body] = answer
-    assert wrong == {}
+)
+async def test_a_wrong_control_request_is_told_what_is_allowed(client, asked, body, status, told):
+    method, path = asked.split()
+    async with client.request(method, f"/control/{path}", data=body) as response:
+        assert response.status == status
+        assert told in (await response.json())["error"]
 
 
 async def test_settings_and_what_is_left_of_a_script_are_read_and_a_reset_keeps_the_former(

@@ -3,10 +3,10 @@
 import base64
 import json
 import struct
-from typing import Any
 
 import pytest
 
+from tests.harness.table import table
 from tests.simulator.calls import CHAT, ask, chat, post
 
 
@@ -84,7 +84,7 @@ async def test_embeddings_are_unit_vectors_in_input_order_packed_when_asked_for(
     assert unpacked == pytest.approx(plain)
 
 
-WRONG: list[Any] = [
+@table(
     (CHAT, {"messages": []}, 400, "messages"),
     (CHAT, {"messages": ["hi"]}, 400, "messages[0]"),
     (CHAT, chat("hi") | {"model": None}, 400, "model"),
@@ -97,19 +97,19 @@ WRONG: list[Any] = [
     ("/v1/embeddings", {"model": "sim-embed", "input": []}, 400, "input"),
     ("/v1/nothing", {}, 404, None),
     ("/v1/models", {}, 405, None),
-]
+)
+async def test_a_wrong_request_is_refused_in_openais_shape(client, path, body, status, param):
+    answered = await post(client, path, body)
+    error = answered.body["error"]
+    assert (answered.status, error["param"]) == (status, param)
+    assert set(error) == {"message", "type", "param", "code"}
 
 
-async def test_a_wrong_request_is_refused_in_openais_shape(client):
-    for path, body, status, param in WRONG:
-        answered = await post(client, path, body)
-        error = answered.body["error"]
-        assert (answered.status, error["param"]) == (status, param), (path, body)
-        assert set(error) == {"message", "type", "param", "code"}
-    for raw in (b"", b"{", b"[1]", b"\xff\xfe", b"[" * 200_000):
-        async with client.post(CHAT, data=raw) as response:
-            assert response.status == 400, raw[:10]
-            assert "JSON" in (await response.json())["error"]["message"]
+@table(b"", b"{", b"[1]", b"\xff\xfe", b"[" * 200_000)
+async def test_what_is_no_json_is_refused(client, raw):
+    async with client.post(CHAT, data=raw) as response:
+        assert response.status == 400
+        assert "JSON" in (await response.json())["error"]["message"]
 
 
 MESSAGES = "/v1/messages"

@@ -54,5 +54,6 @@ async def train(document, url, *, questions=8, cache=None):
     scores = await run_document(document, cases, url, cache, on_candidate=born.append)
     told = [(one.trial.candidate, one.trial.case, one.value, one.answer) for one in scores]
     policies = [PolicyFacts.read(one.key, one.name, one.role, one.document) for one in born]
-    updates = read_configuration(document).options.count_updates
-    return Trained(born, scores, report_of(policies, [SegmentScore(*one) for one in told], updates))
+    configuration: Any = read_configuration(document)
+    updates, segments = configuration.options.count_updates, [SegmentScore(*one) for one in told]
+    return Trained(born, scores, report_of(policies, segments, updates))

@@ -6,6 +6,7 @@ from workers.engine.environments import ENVIRONMENTS
 from workers.engine.here import run_here
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.report import Finished, Plan, report_of
+from workers.engine.playing import game
 from workers.engine.playing.plans import INLINE, Clocks, EpisodePlan, GamePlan, Player
 from workers.engine.plugins import PLUGINS
 from workers.engine.policies import POLICIES
@@ -21,6 +22,11 @@ def plan_of(policy, lane=INLINE, *, mission="grid/harvest", steps=30, episodes=2
     plans = tuple(EpisodePlan(seed, seed) for seed in range(episodes))
     given = {"agents": None, "clocks": Clocks(60.0), "players": players, "episodes": plans, **more}
     return GamePlan(ENVIRONMENTS[family](), variant, max_steps=steps, **given)
+
+
+def play(plan):
+    """Its episodes and failures."""
+    return game.play(plan)
 
 
 def record_of(episode):

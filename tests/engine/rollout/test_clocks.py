@@ -13,6 +13,7 @@ from tests.engine.rollout.odd_players import Broken, Hanger, Late
 from tests.engine.rollout.playing import (
     install,
     plan_of,
+    play,
     played,
     record_of,
     report_for,
@@ -28,8 +29,7 @@ from workers.engine.kinds.rollout.groups import MOST_BYTES, size_of
 from workers.engine.kinds.rollout.rules import rules_of
 from workers.engine.kinds.rollout.target import Known
 from workers.engine.lanes import ProcessLane
-from workers.engine.playing import agent_processes
-from workers.engine.playing.game import play
+from workers.engine.playing import agent_processes, game
 from workers.engine.playing.plans import BATCH, INLINE, PROCESS, Clocks, Episode, Failure
 from workers.engine.policies import POLICIES, Policy, Seat
 from workers.engine.records import Case, Score
@@ -87,11 +87,11 @@ async def test_a_thread_that_hangs_is_left_alone_and_its_process_replaced():
     lane = ProcessLane(60, size=1)
     try:
         plan = plan_of(Hanger(), "thread", steps=4, episodes=1, clocks=LONG_LIMIT, at_once=4)
-        found = only(await lane.call(play, plan))
+        found = only(await lane.call(game.play, plan))
         assert found.timeouts == (3, 0, 0, 0)  # it never came back
         assert not lane.pids
         again = plan_of(Hanger(at=99), "thread", steps=4, episodes=1, at_once=4)
-        assert only(await lane.call(play, again)).timeouts == (0, 0, 0, 0)
+        assert only(await lane.call(game.play, again)).timeouts == (0, 0, 0, 0)
         assert len(lane.pids) == 1
     finally:
         await lane.close()
@@ -102,7 +102,7 @@ async def test_what_no_signal_reaches_ends_with_the_time_of_the_episode():
     try:
         plan = plan_of(Hanger(in_c=True), steps=4, episodes=1, clocks=LIMIT)
         with pytest.raises(TimedOut):
-            await lane.call(play, plan, timeout_seconds=2)
+            await lane.call(game.play, plan, timeout_seconds=2)
     finally:
         await lane.close()
     await asyncio.sleep(0)

@@ -4,13 +4,20 @@
 import struct
 import zlib
 from base64 import b64decode
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.engine.rollout import odd_players as odd
-from tests.engine.rollout.playing import cases_of, install, plan_of, played, record_of, rollout
+from tests.engine.rollout.playing import (
+    cases_of,
+    install,
+    plan_of,
+    play,
+    played,
+    record_of,
+    rollout,
+)
 from tests.engine.running import known
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
@@ -20,7 +27,6 @@ from workers.engine.kinds.rollout.levels import Levels, covered, levels_of
 from workers.engine.kinds.rollout.rules import episode_of, rules_of
 from workers.engine.kinds.rollout.speed import PARTS, speed_of
 from workers.engine.playing.drawing import ANOTHER_WAY, Film
-from workers.engine.playing.game import play
 from workers.engine.playing.plans import Episode
 from workers.engine.playing.png import HIGHEST, WIDEST, png_of, small_picture
 from workers.engine.playing.replay import LARGEST_REPLAY
@@ -109,14 +115,11 @@ def test_pictures_and_steps_share_the_room_of_a_replay(monkeypatch):
     assert len(found.record or b"") < LARGEST_REPLAY + 50_000  # its map and its statistics
 
 
-COLOURS: list[tuple[Any, int]] = [
+@table(
     (np.zeros((400, 600, 3), np.uint8), 0),
     (np.full((9, 7, 4), 255, np.uint8), 0),
     (np.arange(30 * 30 * 3, dtype=np.uint16).reshape(30, 30, 3).astype(np.uint8), 64),
-]
-
-
-@table(*COLOURS)
+)
 def test_a_picture_keeps_its_colours(picture, off):
     small = small_picture(picture)
     found = read_png(png_of(small))

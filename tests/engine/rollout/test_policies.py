@@ -9,7 +9,7 @@ from itertools import product
 import orjson
 import pytest
 
-from tests.engine.rollout.playing import cases_of, plan_of, record_of, rollout
+from tests.engine.rollout.playing import cases_of, plan_of, play, record_of, rollout
 from tests.engine.running import run_document
 from tests.harness.table import row, table
 from workers.engine.environments import ENVIRONMENTS
@@ -17,7 +17,6 @@ from workers.engine.environments.gymnasium_world import Gymnasium
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.choosing import choose
 from workers.engine.playing.assigning import assign, count_agents
-from workers.engine.playing.game import play
 from workers.engine.playing.measuring import Facts
 from workers.engine.playing.plans import Episode
 from workers.engine.policies import POLICIES

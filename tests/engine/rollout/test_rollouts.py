@@ -11,6 +11,7 @@ from tests.engine.rollout import odd_players as odd
 from tests.engine.rollout.playing import (
     install,
     plan_of,
+    play,
     played,
     report_for,
     reported,
@@ -22,7 +23,6 @@ from tests.harness.table import row, table
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.report import as_record, as_summary
 from workers.engine.kinds.rollout.summary import Played, summarise
-from workers.engine.playing.game import play
 from workers.engine.playing.replay import LARGEST_REPLAY, Replay
 
 many_processes = pytest.mark.late

@@ -158,12 +158,6 @@ def test_a_preset_has_the_genomes_and_the_calls_of_the_guide(preset, genomes, ca
     assert made.limits.candidate_batch_size == {3: 5, 5: 10, 8: 15}[genomes]
 
 
-def test_a_preset_keeps_every_slot_busy_where_no_genomes_are_asked_for():
-    limits = configuration(2, preset="balanced").limits
-    assert (limits.schedule, limits.max_concurrent) == ("work_conserving", 50)
-    assert (limits.max_concurrent_candidates, limits.candidate_batch_size) == (None, None)
-
-
 async def test_async_evaluation_is_what_there_is_and_without_it_one_call_is_made_at_a_time(
     simulator, document, cases
 ):
@@ -192,3 +186,5 @@ def test_a_field_beside_no_preset_changes_that_field_only(given, meant):
     limits = configuration(1, **given).limits
     found = (limits.max_concurrent, limits.requests_per_minute, limits.attempts)
     assert (*found, limits.timeout_seconds) == meant
+    genomes = (limits.max_concurrent_candidates, limits.candidate_batch_size)
+    assert (limits.schedule, genomes) == ("work_conserving", (None, None))  # every slot is busy

@@ -39,18 +39,27 @@ def reply(answer, model="sim-large", **match):
     return {"match": match, "do": "answer", "answer": answer, "times": 1}
 
 
+SUBSET = {"subset": 0.25}
+CLOSED = {"question": "Does the answer give the right number?"}
+LONG = "42, which I found by adding the tens first and then the ones of both."
+
+
 @table(
-    ("42", "same", 1.0),
-    ("The answer is 42.", "differs", 1.0),
-    ("42, which I found by adding the tens first and then the ones of both.", "superset", 0.6),
-    ("4", "subset", 0.25),
-    ("41", "disagrees", 0.0),
+    ("factuality", SUBSET, "42", "same", 1.0),
+    ("factuality", SUBSET, "The answer is 42.", "differs", 1.0),
+    ("factuality", SUBSET, LONG, "superset", 0.6),
+    ("factuality", SUBSET, "4", "subset", 0.25),
+    ("factuality", SUBSET, "41", "disagrees", 0.0),
+    ("closed_question", CLOSED, "It is 42.", "yes", 1.0),
+    ("closed_question", CLOSED, "It is 41.", "no", 0.0),
 )
-async def test_factuality_gives_each_choice_its_value(simulator, answer, label, value):
-    found = said(await judge(simulator, "factuality", {"subset": 0.25}, answer))
-    assert (found.name, found.label, found.value) == ("factuality", label, value)
+async def test_each_choice_has_its_value(simulator, name, options, answer, label, value):
+    score = await judge(simulator, name, options, answer)
+    found = said(score)
+    assert (found.name, found.label, found.value) == (name, label, value)
     assert found.passed == (value >= 0.5)
     assert found.reason
+    assert options.get("question", "") in score.judging.calls[0].prompt[0]["content"]
 
 
 async def test_factuality_needs_the_expected_answer(simulator):
@@ -59,16 +68,6 @@ async def test_factuality_needs_the_expected_answer(simulator):
     assert score.error == "scorer_error"
     assert "Case 3 has no field `expected`" in score.message
     assert score.judging.sent == 0
-
-
-@table(("It is 42.", "yes"), ("It is 41.", "no"))
-async def test_a_closed_question_is_answered_with_yes_or_no(simulator, answer, label):
-    question = {"question": "Does the answer give the right number?"}
-    score = await judge(simulator, "closed_question", question, answer)
-    is_right = label == "yes"
-    assert said(score)[1:3] == (float(is_right), is_right)
-    assert said(score).label == label
-    assert question["question"] in score.judging.calls[0].prompt[0]["content"]
 
 
 @table(

@@ -29,11 +29,18 @@ def judged(plain):
     return {**plain, "scorers": [RUBRIC]}
 
 
-async def test_a_model_judges_and_is_counted_apart(simulator, judged, cases):
+async def test_a_model_judges_and_is_counted_apart_and_judges_the_same_answer_once(
+    simulator, judged, cases
+):
     plain = {**judged, "scorers": ["numeric"]}
     alone = await run_document(plain, cases, simulator.url, prices=PRICES)
-    scores = await run_document(judged, cases, simulator.url, prices=PRICES)
+    cache = MemoryCache()
+    scores = await run_document(judged, cases, simulator.url, cache, PRICES)
+    again = await run_document(judged, cases, simulator.url, cache, PRICES)
     assert simulator.ledger()["by_model"] == {"sim-small": 40, "sim-large": 20}
+    judgings = [score.judging for score in again if score.judging]
+    assert [(one.sent, one.cost, one.calls[0].cached) for one in judgings] == [(0, 0.0, True)] * 20
+    assert all(one.cost_saved > 0 for one in judgings)
     for score, other in zip(scores, alone, strict=True):
         (call,) = score.judging.calls
         assert (call.step, call.model, call.error) == ("rubric", JUDGE, "")
@@ -45,16 +52,6 @@ async def test_a_model_judges_and_is_counted_apart(simulator, judged, cases):
             assert getattr(score, name) == getattr(other, name)
         assert (score.judging.sent, score.judging.cost) == (1, call.full_cost)
         assert score.passed or not other.passed  # the simulated judge knows what is right
-
-
-async def test_the_same_answer_is_judged_once(simulator, judged, cases):
-    cache = MemoryCache()
-    await run_document(judged, cases, simulator.url, cache)
-    again = await run_document(judged, cases, simulator.url, cache, PRICES)
-    assert simulator.ledger()["by_model"] == {"sim-small": 20, "sim-large": 20}
-    judgings = [score.judging for score in again if score.judging]
-    assert [(one.sent, one.cost, one.calls[0].cached) for one in judgings] == [(0, 0.0, True)] * 20
-    assert all(one.cost_saved > 0 for one in judgings)
 
 
 @table(

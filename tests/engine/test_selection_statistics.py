@@ -95,16 +95,6 @@ def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen():
     assert fast.choose([0, 1]) == 1  # a tie on the first case, and faster
 
 
-@table(*SELECTIONS)
-def test_the_winner_has_not_been_given_up(name):
-    matrix = make_matrix([0.3, 0.4, 0.5, 0.5, 0.55, 0.6, 0.6, 0.85, 0.9], failed=0.1)
-    options = {"threshold": 0.5} if name == "threshold" else {}
-    for seed in range(10):
-        strategy = select(name, matrix, seed=seed, **options)
-        play(strategy, of_matrix(matrix))
-        assert strategy.best in strategy.alive
-
-
 def test_rounds_of_arm_elimination_grow_and_those_of_matrix_ucb_spread():
     same = Matrix("same", tuple("ab"), (tuple([0.0, 1.0] * 100),) * 2)
     strategy = select("arm_elimination", same)

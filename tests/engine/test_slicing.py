@@ -61,7 +61,7 @@ def test_a_sample_is_these_rows_on_every_machine():
     assert 10 <= heads <= 30
 
 
-def test_the_parts_of_a_split_are_disjoint_and_complete():
+def test_the_parts_of_a_split_are_disjoint_and_complete_and_rows_stay_in_theirs():
     of = {"train": 0.6, "dev": 0.2, "test": 0.2}
     parts = [cut({"split": {"part": name, "of": of}}) for name in of]
     assert sorted(place for part in parts for place in part) == list(range(len(ROWS)))
@@ -74,9 +74,6 @@ def test_the_parts_of_a_split_are_disjoint_and_complete():
     train, test = cut({"split": "train"}, seed=1), cut({"split": "test"}, seed=2)
     assert sorted([*train, *test]) == list(range(len(ROWS)))
     assert 0.65 < len(train) / len(ROWS) < 0.95
-
-
-def test_rows_stay_in_their_part_of_a_split():
     # Rows of a later version leave the others where they are.
     grown = [{"question": f"New {n}?", "subject": "logic", "level": "1"} for n in range(50)] + ROWS
     before = {ROWS[place]["question"] for place in cut({"split": "test"})}

@@ -136,23 +136,18 @@ async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority):
 
 
 @table(
-    row("right", 0, "another user name or password", id="a wrong password"),
-    row("", 403, r"did not let the call through \(403\)", id="not this host"),
+    row("http", {"password": "right"}, "another user name or password", id="a wrong password"),
+    row("http", {"refuses": 403}, r"did not let the call through \(403\)", id="not this host"),
+    row("socks5", {"password": "right"}, "did not let the call through", id="a SOCKS proxy"),
 )
-async def test_a_proxy_that_refuses_is_told_in_our_words(password, refuses, told):
-    async with connect_proxy(password, refuses) as proxy:
-        way = Way(through(proxy, "http", "wrong" if password else ""))
+async def test_a_proxy_that_refuses_or_is_not_there_is_told_in_our_words(scheme, options, told):
+    async with PROXIES[scheme](**options) as proxy:
+        way = Way(through(proxy, scheme, "wrong" if "password" in options else ""))
         with pytest.raises(Unreachable, match=told):
             await get(f"https://{HOST}/", way=way)
     assert proxy.asked == []
-
-
-async def test_a_socks_proxy_that_refuses_and_one_that_is_not_there_are_told():
-    async with socks_proxy("right") as proxy:
-        with pytest.raises(Unreachable, match="did not let the call through"):
-            await get(f"https://{HOST}/", way=Way(through(proxy, "socks5", "wrong")))
     with pytest.raises(Unreachable, match="The proxy"):
-        await get(f"https://{HOST}/", way=Way(through(proxy, "socks5")))
+        await get(f"https://{HOST}/", way=way)
 
 
 @table(*product(PROXIES, ["169.254.169.254", "10.0.0.7", "inside.example"]))

@@ -12,7 +12,6 @@ from tests.harness.table import row, table
 from workers.engine.kinds.evolve.fitness import Sample, Weights, fitness_of
 from workers.engine.kinds.evolve.frontier import best_at, draw_complement
 from workers.engine.kinds.evolve.kinship import estimate
-from workers.engine.kinds.evolve.operators import OperatorChoice, Toolbox
 from workers.engine.kinds.evolve.population import Birth, Individual, ranked
 from workers.engine.kinds.evolve.problems import STAGES, cases_in, order_of_cases
 from workers.engine.kinds.evolve.stopping import Progress, Rules, reason_to_stop
@@ -182,13 +181,6 @@ def test_a_parent_of_which_nothing_new_comes_lets_others_have_a_turn():
     assert set(asked) == {0, 1, 2}
     assert life.best is not None
     assert life.candidates[life.best].name == "p1"
-
-
-def test_writers_take_turns_over_generations_of_a_single_child():
-    choices = ({"reflect": {"weight": 2}}, "combine")
-    toolbox = Toolbox([OperatorChoice.model_validate(one) for one in choices])
-    turns = [one.name if one else "" for born in range(6) for one in toolbox.in_turn(1, born)]
-    assert turns == ["reflect", "combine", "reflect"] * 2
 
 
 PLACES = [(case, 0) for case in range(6)]

@@ -318,6 +318,8 @@ def test_the_bounds_hold():
 def test_operators_take_turns_by_their_weights(operators, counts):
     toolbox = Toolbox([OperatorChoice.model_validate(one) for one in operators])
     turns = [writer.name if writer else "" for writer in toolbox.in_turn(12)]
+    one_by_one = [writer for born in range(12) for writer in toolbox.in_turn(1, born)]
+    assert [writer.name if writer else "" for writer in one_by_one] == turns
     assert Counter(turns) == counts
     for name, count in counts.items():  # every half has its share, too
         assert abs(turns[:6].count(name) - count / 2) < 1

@@ -11,8 +11,7 @@ import yaml
 
 from evalsite.env import BASE_DIR
 from tests.commands.conftest import write
-from tests.commands.test_new_folder import SUMS
-from tests.harness.patience import PATIENCE_SECONDS
+from tests.commands.test_new_folder import PATIENTLY, SUMS
 from tests.harness.site import environment_of_a_site
 
 pytestmark = [pytest.mark.late, pytest.mark.timeout(900)]  # two starts of a site
@@ -52,14 +51,7 @@ class Job:
     def step(self, name):
         """As the runner does it: `bash -e -o pipefail`."""
         argv = ["bash", "-e", "-o", "pipefail", "-c", self._scripts[name]]
-        ran = subprocess.run(
-            argv,
-            cwd=self.folder,
-            env=self._environment,
-            timeout=PATIENCE_SECONDS,
-            capture_output=True,
-            text=True,
-        )
+        ran = subprocess.run(argv, cwd=self.folder, env=self._environment, **PATIENTLY)
         print(name, ran.returncode, ran.stdout[-2000:], ran.stderr[-2000:], sep="\n")
         return ran.returncode
 

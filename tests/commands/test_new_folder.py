@@ -4,6 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 from sqlite3 import connect
+from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
@@ -19,6 +20,7 @@ from workers.simulator.testing import running_simulator
 
 pytestmark = pytest.mark.timeout(900)  # every command is a process of its own
 
+PATIENTLY: Any = {"capture_output": True, "text": True, "timeout": PATIENCE_SECONDS}
 NOBODY_LISTENS = "redis://127.0.0.1:1/0"
 SUMS = {
     "kind": "evaluate",
@@ -40,14 +42,8 @@ class Folder:
 
     def command(self, *words, **variables):
         told = {"EVALSITE_DATA": str(self.data), "REDIS_URL": NOBODY_LISTENS, **variables}
-        return subprocess.run(
-            [*MANAGE, *map(str, words)],
-            cwd=BASE_DIR,
-            env=environment_of_a_site(**told),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-        )
+        argv, env = [*MANAGE, *map(str, words)], environment_of_a_site(**told)
+        return subprocess.run(argv, cwd=BASE_DIR, env=env, **PATIENTLY)
 
     def refused(self, *words, **variables):
         ran = self.command(*words, **variables)

@@ -97,49 +97,41 @@ EQUAL = compare(results(1, 1, 0), results(1, 0, 1), SAME)
 LOST = compare(results(*[1] * 8, 0), results(*[1] * 6, None, None, None), SAME)
 HARDLY = compare(results(*[1] * 9), results(*[1] * 4, *[None] * 5), SAME)
 NOTHING = compare(results(), results(), SAME)
+ALL_FAILED = replace(GOOD, failed=100, score=None, value_failures_wrong=0.0)
+NOTHING_DONE = replace(GOOD, done=0, score=None, value_failures_wrong=None)
+UNPRICED = replace(GOOD, unpriced=3)
+STOPPED = {end: replace(GOOD, ending=end) for end in ("budget", "errors", "failed", "cancelled")}
 
 
-@table(row(Gates(), GOOD, None, Exit.PASSED, id="nothing asked"),
-        row(Gates(min_score=0.9), GOOD, None, Exit.PASSED, id="just enough"),
-        row(Gates(min_score=0.91), GOOD, None, Exit.GATE_FAILED, id="too low"),
-        row(Gates(0.8, 0.2), FAILING, None, Exit.GATE_FAILED, id="failing"),
-        row(Gates(), FAILING, None, Exit.TOO_MANY_ERRORS, id="an outage"),
-        row(Gates(), replace(GOOD, failed=5), None, Exit.PASSED, id="some errors"),
-        row(Gates(max_error_rate=0.2), FAILING, None, Exit.PASSED, id="errors allowed"),
-        row(Gates(max_error_rate=0.1), FAILING, None, Exit.TOO_MANY_ERRORS, id="errors"),
-        row(Gates(max_error_rate=0), GOOD, None, Exit.PASSED, id="no errors"),
-        row(
-            Gates(), replace(GOOD, failed=100, score=None, value_failures_wrong=0.0), None,
-            Exit.TOO_MANY_ERRORS, id="all failed",
-        ),
-        row(
-            Gates(min_score=0.1), replace(GOOD, done=0, score=None, value_failures_wrong=None),
-            None, Exit.GATE_FAILED, id="nothing done",
-        ),
-        row(Gates(max_cost=0.5), GOOD, None, Exit.PASSED, id="cheap enough"),
-        row(Gates(max_cost=0.4), GOOD, None, Exit.GATE_FAILED, id="too dear"),
-        row(
-            Gates(max_cost=9), replace(GOOD, unpriced=3), None, Exit.GATE_FAILED, id="who knows"
-        ),
-        row(Gates(), GOOD, EQUAL, Exit.PASSED, id="no worse than the baseline"),
-        row(Gates(), GOOD, WORSE, Exit.GATE_FAILED, id="worse than the baseline"),
-        row(Gates(alpha=0.001), GOOD, WORSE, Exit.PASSED, id="not that sure"),
-        row(Gates(), GOOD, NOTHING, Exit.GATE_FAILED, id="nothing to compare"),
-        row(Gates(max_regressions=1), GOOD, EQUAL, Exit.PASSED, id="one may regress"),
-        row(Gates(max_regressions=0), GOOD, EQUAL, Exit.GATE_FAILED, id="none may"),
-        row(Gates(max_regressions=1), GOOD, LOST, Exit.GATE_FAILED, id="failing regresses"),
-        row(Gates(max_regressions=2), GOOD, LOST, Exit.PASSED, id="so much may fail"),
-        row(Gates(), GOOD, HARDLY, Exit.GATE_FAILED, id="too few to compare"),
-        row(
-            Gates(min_score=0.95), replace(GOOD, ending="budget"), None, Exit.BUDGET_STOP, id="$"
-        ),
-        row(
-            Gates(min_score=0.95), replace(GOOD, ending="errors"), None, Exit.TOO_MANY_ERRORS,
-            id="paused for errors",
-        ),
-        row(Gates(), replace(GOOD, ending="failed"), None, Exit.OUR_FAULT, id="ours"),
-        row(Gates(), replace(GOOD, ending="cancelled"), None, Exit.OUR_FAULT, id="gone"),
-)  # fmt: skip
+@table(
+    row(Gates(), GOOD, None, Exit.PASSED, id="nothing asked"),
+    row(Gates(min_score=0.9), GOOD, None, Exit.PASSED, id="just enough"),
+    row(Gates(min_score=0.91), GOOD, None, Exit.GATE_FAILED, id="too low"),
+    row(Gates(0.8, 0.2), FAILING, None, Exit.GATE_FAILED, id="failing"),
+    row(Gates(), FAILING, None, Exit.TOO_MANY_ERRORS, id="an outage"),
+    row(Gates(), replace(GOOD, failed=5), None, Exit.PASSED, id="some errors"),
+    row(Gates(max_error_rate=0.2), FAILING, None, Exit.PASSED, id="errors allowed"),
+    row(Gates(max_error_rate=0.1), FAILING, None, Exit.TOO_MANY_ERRORS, id="errors"),
+    row(Gates(max_error_rate=0), GOOD, None, Exit.PASSED, id="no errors"),
+    row(Gates(), ALL_FAILED, None, Exit.TOO_MANY_ERRORS, id="all failed"),
+    row(Gates(min_score=0.1), NOTHING_DONE, None, Exit.GATE_FAILED, id="nothing done"),
+    row(Gates(max_cost=0.5), GOOD, None, Exit.PASSED, id="cheap enough"),
+    row(Gates(max_cost=0.4), GOOD, None, Exit.GATE_FAILED, id="too dear"),
+    row(Gates(max_cost=9), UNPRICED, None, Exit.GATE_FAILED, id="who knows"),
+    row(Gates(), GOOD, EQUAL, Exit.PASSED, id="no worse than the baseline"),
+    row(Gates(), GOOD, WORSE, Exit.GATE_FAILED, id="worse than the baseline"),
+    row(Gates(alpha=0.001), GOOD, WORSE, Exit.PASSED, id="not that sure"),
+    row(Gates(), GOOD, NOTHING, Exit.GATE_FAILED, id="nothing to compare"),
+    row(Gates(max_regressions=1), GOOD, EQUAL, Exit.PASSED, id="one may regress"),
+    row(Gates(max_regressions=0), GOOD, EQUAL, Exit.GATE_FAILED, id="none may"),
+    row(Gates(max_regressions=1), GOOD, LOST, Exit.GATE_FAILED, id="failing regresses"),
+    row(Gates(max_regressions=2), GOOD, LOST, Exit.PASSED, id="so much may fail"),
+    row(Gates(), GOOD, HARDLY, Exit.GATE_FAILED, id="too few to compare"),
+    row(Gates(min_score=0.95), STOPPED["budget"], None, Exit.BUDGET_STOP, id="$"),
+    row(Gates(min_score=0.95), STOPPED["errors"], None, Exit.TOO_MANY_ERRORS, id="paused"),
+    row(Gates(), STOPPED["failed"], None, Exit.OUR_FAULT, id="ours"),
+    row(Gates(), STOPPED["cancelled"], None, Exit.OUR_FAULT, id="gone"),
+)
 def test_exit_codes(gates, outcome, comparison, exit):
     checks = judge(gates, outcome, comparison)
     assert exit_of(checks) == exit

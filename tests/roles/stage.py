@@ -92,29 +92,24 @@ def arguments_for(route: Route, known: dict[str, Any]) -> dict[str, Any]:
     return {**known, **own}
 
 
+def names_of(**things: Any) -> dict[str, Any]:
+    """As the addresses of their pages and of the API have them."""
+    keys = {f"{kind}.pk": one.pk for kind, one in things.items()}
+    named = {f"{kind}.name": getattr(one, "name", "third") for kind, one in things.items()}
+    return keys | named
+
+
 def set_stage(actor: User | None) -> Stage:
     """Things of the actor, of somebody else, and of somebody else who shares."""
     other = make_person("other", role=Role.RUNNER)
-    dataset = make_dataset(other)
-    common = {
-        "endpoints.pk": make_endpoint().pk,
-        "endpoints.name": "simulated",
-        "benchmark_id": make_benchmark().pk,
-        "people.pk": make_person("third").pk,
-        "people.name": "third",
-        "position": 0,
-        "candidate": 0,
-        "case": 0,
-        "file_name": "combinations.csv",
-        "guide": "first-run",
-        "token": "x",
-        "role": "runner",
-    }
+    dataset, benchmark = make_dataset(other), make_benchmark()
+    third, team = make_person("third"), Team.objects.create(name="third team")
     invitation = invite(make_person("inviter", staff=True), Role.VIEWER, 7).invitation
-    common["invitations.pk"] = common["invitation_id"] = invitation.pk
-    team = Team.objects.create(name="third team")
-    common |= {"teams.pk": team.pk, "teams.name": team.name, "person": "third"}
-    common["benchmarks.pk"] = common["benchmark_id"]
+    endpoint = make_endpoint()
+    common = names_of(endpoints=endpoint, people=third, teams=team, benchmarks=benchmark)
+    common |= {"benchmark_id": benchmark.pk, "person": "third", "position": 0, "candidate": 0}
+    common |= {"file_name": "combinations.csv", "guide": "first-run", "token": "x", "case": 0}
+    common |= {"role": "runner", "invitations.pk": invitation.pk, "invitation_id": invitation.pk}
     owners = {"own": actor or other, "foreign": other, "shared": other}
     return Stage(
         {whose: common | things_of(owner, whose, dataset) for whose, owner in owners.items()},
@@ -127,35 +122,20 @@ def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
     run = make_run(owner, dataset, state=RunState.RUNNING, ended=None, is_shared=shares)
     score = add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
     add_record(score, {"steps": []})
-    stored = Configuration.objects.create(
-        name=f"stored {whose}",
-        kind="evaluate",
-        owner=owner,
-        document=run_document(dataset),
-        is_shared=shares,
-    )
+    fields = {"kind": "evaluate", "document": run_document(dataset), "is_shared": shares}
+    stored = Configuration.objects.create(name=f"stored {whose}", owner=owner, **fields)
     save_schedule(stored, owner, "30 6 * * *", "UTC", now())
     key = whose[0].ljust(64, "0")
     add_cached_reply(run, key, created=now())
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
     delivery = WebhookDelivery.objects.create(webhook=webhook, run=run)
+    view = SavedView.objects.create(owner=owner, name=whose)
     token = create_token(owner, whose, [Scope.READ]).token
     data = make_dataset(owner, f"data {whose}", share=shares)
     prompt = save_prompt(owner, f"prompt {whose}", {"user": "{{question}}"}, share=shares)
-    return {
-        "prompts.pk": prompt.pk,
-        "prompts.name": prompt.name,
-        "datasets.pk": data.pk,
-        "datasets.name": data.name,
-        "run_id": run.pk,
-        "key": key,
-        "webhook_id": webhook.pk,
-        "view_id": SavedView.objects.create(owner=owner, name=whose).pk,
-        "delivery_id": delivery.pk,
-        "tokens.pk": token.pk,
-        "configurations.pk": stored.pk,
-        "configurations.name": stored.name,
-    }
+    named = names_of(configurations=stored, datasets=data, prompts=prompt, tokens=token)
+    ids = {"run_id": run.pk, "webhook_id": webhook.pk, "delivery_id": delivery.pk}
+    return {**named, **ids, "view_id": view.pk, "key": key}
 
 
 def token_of(person: User) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.running import known, table_of
+from tests.engine.running import evaluation, known, table_of
 from tests.harness.table import table
 from workers.engine.here import run_here
 from workers.engine.http import Client
@@ -33,20 +33,12 @@ WRITERS = [{name: WRITER} for name in ("reflect", "combine", "rewrite", "paraphr
 
 def evolution(operators=("words",), **options):
     few = {"population_size": 6, "max_generations": 4, "elite_size": 2, "target_fitness": None}
-    return Evolution.model_validate(
-        {
-            "name": "better",
-            "kind": "evolve",
-            "seed": 5,
-            "dataset": "sums",
-            "prompts": [{"name": f"p{n}", "system": text} for n, text in enumerate(SEEDS)],
-            "models": ["simulated/sim-small"],
-            "operators": list(operators),
-            "scorers": ["numeric"],
-            "limits": {"max_concurrent": 8, "requests_per_minute": None},
-            "strategy": {"name": "genetic", **few, **options},
-        }
-    )
+    prompts = [{"name": f"p{n}", "system": text} for n, text in enumerate(SEEDS)]
+    limits = {"max_concurrent": 8, "requests_per_minute": None}
+    strategy = {"name": "genetic", **few, **options}
+    evolving = {"kind": "evolve", "seed": 5, "operators": list(operators), "strategy": strategy}
+    document = evaluation("numeric", prompts=prompts, limits=limits, **evolving)
+    return Evolution.model_validate(document)
 
 
 def judged(life, trial):

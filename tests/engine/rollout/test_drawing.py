@@ -4,6 +4,7 @@
 import struct
 import zlib
 from base64 import b64decode
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,25 +145,10 @@ def test_which_episodes_are_drawn(pictures, expected):
     assert [episode_of(case, rules.pictures).draws for case in cases] == expected
 
 
-NOTHING = Told(
-    seed=0,
-    steps=1,
-    is_over=True,
-    assignments=(0, 0),
-    rewards=(0.0, 0.0),
-    timeouts=(0, 0),
-    out_at=(None, None),
-    game_stats={},
-    agent_stats=({}, {}),
-    digest="",
-    seconds=0.0,
-    policy_seconds=0.0,
-    world_seconds=0.0,
-    exchange_seconds=0.0,
-    together=1,
-    at_once=1,
-    lanes=(),
-)
+OF_TWO: dict[str, Any] = {"assignments": (0, 0), "rewards": (0.0, 0.0), "timeouts": (0, 0)}
+OF_TWO |= {"out_at": (None, None), "agent_stats": ({}, {}), "game_stats": {}, "lanes": ()}
+OF_TWO |= dict.fromkeys(("seconds", "policy_seconds", "world_seconds", "exchange_seconds"), 0.0)
+NOTHING = Told(seed=0, steps=1, is_over=True, digest="", together=1, at_once=1, **OF_TWO)
 
 
 def told(start, seconds, together=1, at_once=1):

@@ -75,9 +75,7 @@ def keyed(asker, body, key):
     return asker.post("/runs", body, headers={"Idempotency-Key": key})
 
 
-def test_the_same_key_and_body_give_the_same_run_to_the_same_person(
-    asker, stranger, alice, document
-):
+def test_the_same_key_and_body_give_the_same_run_to_one_person(asker, stranger, alice, document):
     Dataset.objects.update(is_shared=True)
     body = {"configuration": document}
     first, again = (keyed(asker, body, "k1") for _ in range(2))

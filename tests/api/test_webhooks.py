@@ -95,9 +95,7 @@ INSIDE = ["127.0.0.1:8500", "localhost:8500", "10.0.0.5:80", "redis:6379", "mode
 INSIDE += ["[::1]:8500"]
 
 
-def test_an_address_that_may_not_be_reached_is_refused_also_if_endpoints_may_call_it(
-    alice, endpoint, settings
-):
+def test_a_forbidden_address_is_refused_also_if_endpoints_may_call_it(alice, endpoint, settings):
     Endpoint.objects.update(private_addresses=INSIDE)
     settings.ALLOWED_PRIVATE_ENDPOINTS = [*INSIDE, "127.0.0.1:80", "169.254.169.254:80"]
     long = "https://ci.example/" + "x" * 300
@@ -134,9 +132,7 @@ async def test_a_webhook_whose_name_moves_inside_is_connected_nowhere(alice, run
     assert (names.answers, stored.attempts) == ([], 3)
 
 
-async def test_a_webhook_goes_through_the_proxy_of_the_site_by_its_address(
-    alice, run, settings, tmp_path
-):
+async def test_a_webhook_goes_through_the_proxy_by_its_address(alice, run, settings, tmp_path):
     """Not by its name, which the proxy would look up as it likes."""
     authority = make_authority(tmp_path, "localhost")
     async with connect_proxy() as proxy, tls_server(authority) as port:

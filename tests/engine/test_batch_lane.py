@@ -120,9 +120,7 @@ async def test_what_goes_wrong_goes_to_every_caller(lane, wire, raised, surplus,
     assert await asyncio.gather(*start(lane, "def")) == ["D", "E", "F"]
 
 
-async def test_who_is_cancelled_makes_room_before_the_call_and_disturbs_nobody_during_it(
-    lane, wire
-):
+async def test_who_is_cancelled_makes_room_before_the_call_and_disturbs_nobody_in_it(lane, wire):
     a, b = start(lane, "ab")
     await settle()
     a.cancel()

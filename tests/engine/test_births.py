@@ -38,9 +38,7 @@ def roles_of(candidates):
     return [candidate.role for candidate in candidates]
 
 
-async def test_each_round_tries_the_prompt_that_a_model_wrote_in_parallel_as_one_by_one(
-    toy, cases, simulator
-):
+async def test_each_round_tries_the_prompt_that_a_model_wrote_at_any_speed(toy, cases, simulator):
     scores = await run_document(toy, cases, simulator.url)
     session = replayed(toy, cases, scores)
     candidates = session.candidates
@@ -65,9 +63,7 @@ async def test_each_round_tries_the_prompt_that_a_model_wrote_in_parallel_as_one
     row({"do": "status", "status": 400}, id="it fails"),
     row({"do": "answer", "answer": "Say {{expected}}."}, id="it names another column"),
 )
-async def test_a_proposal_that_cannot_be_used_has_no_child_and_ends_nothing(
-    toy, cases, simulator, fault
-):
+async def test_a_proposal_of_no_use_has_no_child_and_ends_nothing(toy, cases, simulator, fault):
     simulator.play({"match": {"contains": "Rewrite"}, **fault})
     toy["fail_on_error"] = 0.01  # of evaluations
     scores = await run_document(toy, cases, simulator.url)
@@ -96,9 +92,7 @@ async def test_a_birth_that_no_case_can_fill_is_refused_at_once(toy, cases, simu
         await run_document(toy, cases, simulator.url)
 
 
-async def test_a_strategy_is_told_no_answer_that_it_does_not_ask_for(
-    toy, cases, simulator, set_constant
-):
+async def test_a_strategy_is_told_no_answer_it_did_not_ask_for(toy, cases, simulator, set_constant):
     """Or it would learn here what no replay can tell it."""
     set_constant(Climb, "hears", frozenset())
     scores = await run_document(toy, cases, simulator.url)
@@ -148,9 +142,7 @@ TOO_LARGE = "The record has 1,000,002 bytes. At most 1,000,000 are kept."
     row(Outcome(SILENCE), "no_text", "no text", id="no text"),
     row(Outcome(SILENCE, 3.5, passed=True), "", "", id="a value needs no text"),
 )
-async def test_what_cannot_be_kept_is_an_error_that_says_why(
-    toy, cases, simulator, monkeypatch, outcome, error, told
-):
+async def test_what_is_not_kept_says_why(toy, cases, simulator, monkeypatch, outcome, error, told):
     monkeypatch.setitem(KINDS, "toy", GivingToy)
     monkeypatch.setattr(Giving, "outcome", outcome, raising=False)
     [score] = await run_document({**toy, "rounds": 1}, cases[:1], simulator.url)

@@ -63,9 +63,7 @@ def test_split_keeps_every_trial_in_order(trials, size, sizes):
     row(1000, 0.05, 500, id="calls of milliseconds come in large chunks"),
     row(10, 30.0, 5, id="slow calls"),
 )
-def test_a_chunk_is_half_the_slots_within_bounds_and_larger_for_fast_calls(
-    max_concurrent, latency_seconds, size
-):
+def test_a_chunk_is_half_the_slots_and_larger_for_fast_calls(max_concurrent, latency_seconds, size):
     assert chunk_size(max_concurrent, latency_seconds) == size
 
 
@@ -78,9 +76,7 @@ def test_a_chunk_is_half_the_slots_within_bounds_and_larger_for_fast_calls(
     row(20, 320, 0.0, 2, 64, id="cached answers hold no slot"),
     row(1000, 500, 0.005, 2, 64, id="never more than this"),
 )
-def test_a_run_holds_as_many_chunks_as_keep_its_slots_busy(
-    max_concurrent, size, slot_seconds, workers, chunks
-):
+def test_a_run_holds_chunks_for_all_its_slots(max_concurrent, size, slot_seconds, workers, chunks):
     assert chunks_ahead(max_concurrent, size, slot_seconds, workers) == chunks
 
 
@@ -137,9 +133,7 @@ def test_genomes_begin_by_batches_and_no_more_than_max_concurrent_genomes():
     row({"preset": "balanced"}, 20, id="with the genomes of a preset"),
     row({"preset": "balanced", "max_concurrent": 9}, 9, id="with a total"),
 )
-async def test_max_concurrent_requests_counts_the_calls_of_one_genome(
-    simulator, plain, cases, given, at_once
-):
+async def test_max_concurrent_requests_is_of_one_genome(simulator, plain, cases, given, at_once):
     limits = {"max_concurrent_requests": 4, "requests_per_minute": None, **given}
     assert read_configuration({**plain, "limits": limits}).limits.max_concurrent == at_once
     simulator.reset()
@@ -158,9 +152,7 @@ def test_a_preset_has_the_genomes_and_the_calls_of_the_guide(preset, genomes, ca
     assert made.limits.candidate_batch_size == {3: 5, 5: 10, 8: 15}[genomes]
 
 
-async def test_async_evaluation_is_what_there_is_and_without_it_one_call_is_made_at_a_time(
-    simulator, document, cases
-):
+async def test_without_async_evaluation_one_call_is_made_at_a_time(simulator, document, cases):
     document["limits"] = {"enable_async_evaluation": True}
     limits = read_configuration(document).limits
     assert (limits.schedule, limits.max_concurrent) == ("work_conserving", None)

@@ -180,9 +180,7 @@ def installed():
 
 @pytest.mark.late  # it starts many processes, two of which hang
 @pytest.mark.usefixtures("installed")
-async def test_whatever_a_plug_in_does_its_trial_fails_and_keeps_its_answer(
-    simulator, plain, cases
-):
+async def test_whatever_a_plug_in_does_a_trial_fails_and_keeps_its_answer(simulator, plain, cases):
     scores = []
     for scorer in (odd_scorers.NeverEnds, odd_scorers.Misbehaves):
         mixed = {**plain, "scorers": [f"{PACKAGE}.{scorer.__name__}", "numeric"]}
@@ -248,9 +246,7 @@ def sent(score):
     ("regex", {"pattern": r"(?m)^Result: (\d+)$"}, "5", 19),
     ("regex", {"pattern_field": "rule"}, "5", 2005),
 )
-def test_ours_are_judged_at_once_unless_that_may_take_more_than_a_few_milliseconds(
-    name, options, expected, steps
-):
+def test_ours_are_judged_at_once_unless_that_may_take_long(name, options, expected, steps):
     """Steps are counted, not time: one takes at most some 20 ns."""
     scorer = quick(name, options)
     the_case = Case(0, {"expected": expected, "rule": "(?:a?){1000}X"})
@@ -262,9 +258,7 @@ def test_ours_are_judged_at_once_unless_that_may_take_more_than_a_few_millisecon
 
 @pytest.mark.late
 @pytest.mark.usefixtures("installed")
-async def test_what_is_long_is_judged_the_same_in_another_process_and_a_plug_in_by_what_it_took(
-    simulator, plain, cases
-):
+async def test_what_is_long_is_judged_the_same_in_another_process(simulator, plain, cases):
     long = "a" * 1000 + "X" + " So it is 1, or 2, or 3." * 1000
     simulator.play({"times": None, "do": "answer", "answer": long})
     scorers: list[Any] = ["numeric", "exact", {"regex": {"pattern": "(?:a?){1000}X"}}]

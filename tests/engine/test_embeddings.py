@@ -129,9 +129,7 @@ async def test_texts_of_several_trials_travel_together(desk, simulator):
     assert [one.bill.count_unpriced(one.trace) for one in desk.askings] == [0] * 16
 
 
-async def test_each_text_is_cached_by_itself_and_equal_ones_under_way_are_sent_once(
-    desk, simulator
-):
+async def test_each_text_is_cached_by_itself_and_equal_ones_together_are_sent_once(desk, simulator):
     before = await embed(desk.ask().ask, MODEL, words(4))
     after = await embed(desk.ask().ask, MODEL, [*words(6), "text number 0"])
     assert [one.vector for one in after[:4]] == [one.vector for one in before]

@@ -20,9 +20,7 @@ def one_model(document, model, **more):
 
 
 @table(*ENDINGS.items())
-async def test_a_flawed_answer_is_an_error_that_is_paid_and_shown_or_is_scored_where_asked_for(
-    simulator, document, cases, ending, flaw
-):
+async def test_a_flawed_answer_is_an_error_unless_wanted(simulator, document, cases, ending, flaw):
     simulator.reset()
     cache = MemoryCache()
     asked = one_model(document, f"sim-small:{ending}")

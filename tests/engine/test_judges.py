@@ -29,9 +29,7 @@ def judged(plain):
     return {**plain, "scorers": [RUBRIC]}
 
 
-async def test_a_model_judges_and_is_counted_apart_and_judges_the_same_answer_once(
-    simulator, judged, cases
-):
+async def test_a_model_judges_each_answer_once_and_is_counted_apart(simulator, judged, cases):
     plain = {**judged, "scorers": ["numeric"]}
     alone = await run_document(plain, cases, simulator.url, prices=PRICES)
     cache = MemoryCache()
@@ -125,9 +123,7 @@ def install(monkeypatch, behave):
     (lambda: Judgement("odd", math.nan, True, ""), "The scorer odd gave nan. A score is a number"),
     (lambda: None, "The scorer odd gave NoneType, no verdict."),
 )
-async def test_whatever_a_judge_does_only_its_trial_fails(
-    simulator, judged, cases, monkeypatch, behave, message
-):
+async def test_a_judge_fails_only_its_trial(simulator, judged, cases, monkeypatch, behave, message):
     install(monkeypatch, behave)
     judged["scorers"] = [message.split()[2]]
     scores = await run_document(judged, cases, simulator.url)
@@ -136,9 +132,7 @@ async def test_whatever_a_judge_does_only_its_trial_fails(
     assert scores[0].answer
 
 
-async def test_when_one_judge_fails_the_calls_of_the_others_are_counted(
-    simulator, judged, cases, monkeypatch
-):
+async def test_calls_of_judges_beside_one_that_fails_count(simulator, judged, cases, monkeypatch):
     install(monkeypatch, lambda: 1 / 0)
     both = {**judged, "scorers": ["odd", RUBRIC, "numeric"]}
     scores = await run_document(both, cases, simulator.url)

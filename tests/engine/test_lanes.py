@@ -202,9 +202,7 @@ async def lose(cancellations):
     await asyncio.sleep(60)  # until it is cancelled
 
 
-async def test_a_lost_cancellation_is_sent_again_so_often_and_what_has_ended_is_left_alone(
-    monkeypatch, caplog
-):
+async def test_a_lost_cancellation_is_sent_again_and_what_has_ended_left_alone(monkeypatch, caplog):
     monkeypatch.setattr(ending_tasks, "AGAIN_SECONDS", 0.01)
     tasks = [asyncio.create_task(lose(times)) for times in range(3)]
     await asyncio.sleep(0)

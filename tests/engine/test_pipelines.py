@@ -70,9 +70,7 @@ def test_answers_are_matched_by_words(answer, step):
 
 @pytest.mark.parametrize("cap", [1, 4])
 @pytest.mark.parametrize("name", ["fans_out", "fans_out_plainly"])
-async def test_calls_of_agents_take_the_slots_and_not_the_trials(
-    simulator, selection, cases, name, cap
-):
+async def test_calls_of_agents_take_slots_not_the_trials(simulator, selection, cases, name, cap):
     simulator.change(latency_ms=5 if cap > 1 else 1, gather=cap)
     selection["limits"] = {**selection["limits"], "max_concurrent": cap}
     selection["steps"] = [agent(name, options={"width": 5})]
@@ -83,9 +81,7 @@ async def test_calls_of_agents_take_the_slots_and_not_the_trials(
     assert [score.calls_sent for score in scores] == [5] * 6
 
 
-async def test_each_call_is_noted_with_its_step_and_can_be_stored_anywhere(
-    simulator, selection, cases
-):
+async def test_each_call_is_noted_with_its_step_and_can_be_stored(simulator, selection, cases):
     calls = [chat("plan", "{{question}}"), chat("solve", "What is {{plan}} + 0?")]
     selection["steps"] = [{"name": "duo", "agent": f"{HERE}.Chain", "calls": calls}]
     [score] = await run_document(selection, cases[:1], simulator.url)
@@ -140,9 +136,7 @@ async def test_an_agent_is_cut_if_one_of_its_answers_was(simulator, selection):
     assert (score.error, len(score.calls), score.truncated) == ("", 5, True)
 
 
-async def test_calls_at_once_take_the_time_of_the_longest_and_calls_in_a_row_of_all(
-    simulator, selection, cases
-):
+async def test_calls_at_once_take_the_longest_time_and_in_a_row_all(simulator, selection, cases):
     simulator.change(latency_ms=30)
     for name, together in (("fans_out", True), ("fans_out_plainly", False)):
         selection["steps"] = [agent(name)]
@@ -186,9 +180,7 @@ async def test_a_sample_is_a_call_of_its_own_and_is_cached_as_such(simulator, se
     ("asks for ever", "more than 100 calls"),
     ("gives a number", "It answered with int"),
 )
-async def test_an_agent_that_fails_is_an_error_and_never_a_zero(
-    simulator, selection, cases, how, told
-):
+async def test_an_agent_that_fails_is_an_error_and_no_zero(simulator, selection, cases, how, told):
     selection["steps"] = [agent("misbehaves", options={"how": how})]
     [score] = await run_document(selection, cases[:1], simulator.url)
     assert (score.error, score.value) == ("agent_error", None)
@@ -197,9 +189,7 @@ async def test_an_agent_that_fails_is_an_error_and_never_a_zero(
 
 
 @table(*((name, "timeout") for name in ("hangs", "sleeps", "burns")), ("cancels", "agent_error"))
-async def test_an_agent_that_never_answers_ends_with_its_trial(
-    simulator, selection, cases, name, error
-):
+async def test_an_agent_that_is_stuck_ends_with_its_trial(simulator, selection, cases, name, error):
     before = agent_threads()
     seconds = 0.2 if error == "timeout" else 60
     selection["limits"] = {**selection["limits"], "timeout_seconds": seconds}
@@ -220,9 +210,7 @@ async def test_an_agent_that_never_awaits_fails_its_own_trial_only(simulator, se
     assert by_case[1].message.startswith("It kept the worker for more than 5 s without awaiting")
 
 
-async def test_calls_that_an_agent_does_not_wait_for_are_counted_if_they_were_sent(
-    simulator, selection, cases
-):
+async def test_calls_an_agent_does_not_wait_for_are_counted_if_sent(simulator, selection, cases):
     simulator.change(gather=3)  # all of them are sent before one is answered
     simulator.play(
         {"match": {}, "times": 1, "do": "pass"}, {"match": {}, "times": None, "do": "hang"}
@@ -255,9 +243,7 @@ def agent_threads():
     return {thread for thread in threading.enumerate() if thread.name == "thread-lane"}
 
 
-async def test_a_call_that_fails_is_the_trials_failure_and_what_flew_beside_it_is_counted(
-    simulator, selection, cases
-):
+async def test_a_call_that_fails_fails_its_trial_and_the_others_count(simulator, selection, cases):
     simulator.change(latency_ms=50, gather=4)  # all of them are sent before one is answered
     simulator.play({"match": {}, "times": 1, "do": "status", "status": 400})
     selection["steps"] = [agent("fans_out", options={"width": 4})]

@@ -144,9 +144,7 @@ async def test_what_work_prints_signals_or_copies_leaves_its_child_as_it_was(lan
     assert await lane.call(os.getpid) == second
 
 
-async def test_a_child_is_given_no_secrets_and_finds_the_modules_that_its_parent_finds(
-    lane, tmp_path, monkeypatch
-):
+async def test_a_child_has_no_secrets_and_the_modules_of_its_parent(lane, tmp_path, monkeypatch):
     (tmp_path / "somewhere_else.py").write_text("def double(number): return 2 * number\n")
     monkeypatch.syspath_prepend(tmp_path)
     import somewhere_else  # type: ignore[import-not-found]
@@ -162,9 +160,7 @@ async def test_a_child_is_given_no_secrets_and_finds_the_modules_that_its_parent
     assert expected <= set(found)
 
 
-async def test_the_import_of_a_module_takes_none_of_the_time_for_the_work(
-    lane, fifo, tmp_path, monkeypatch
-):
+async def test_importing_a_module_takes_no_time_of_the_work(lane, fifo, tmp_path, monkeypatch):
     monkeypatch.setattr(process_lane, "LOAD_SECONDS", PATIENCE_SECONDS)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "sluggish.py").write_text(f"open({fifo!r}).read()\n")  # until it is closed

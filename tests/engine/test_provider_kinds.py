@@ -45,9 +45,7 @@ def test_where_a_call_goes(options, path):
     assert Azure.written(ask("my gpt/4"), options).path == path
 
 
-async def test_both_forms_of_azure_answer_as_openai_does_and_read_the_key_of_their_header(
-    client, simulator
-):
+async def test_both_forms_of_azure_answer_as_openai_and_read_their_key(client, simulator):
     usual = await PROVIDERS["openai"](client, "openai", f"{simulator.url}/v1", KEY).send(ask())
     for options in (VERSION, {}):
         assert (await azure(client, simulator, options).send(ask())).text == usual.text

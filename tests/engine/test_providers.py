@@ -43,9 +43,7 @@ def connect(client, simulator):
 
 
 @table(*MODELS_OF_OTHERS)
-async def test_every_provider_answers_the_same_in_as_many_tokens_and_tells_how_long_to_wait(
-    connect, simulator, kind
-):
+async def test_every_provider_answers_the_same_and_tells_how_long_to_wait(connect, simulator, kind):
     reply = await connect(kind).send(ask(temperature=0, max_tokens=1))  # its answer is one token
     usual = await connect("simulated").send(ask(temperature=0))
     assert (reply.text, reply.truncated) == (usual.text, False)
@@ -95,9 +93,7 @@ FAULTS = [
 
 
 @table(*((kind, *fault) for kind, fault in product(MODELS_OF_OTHERS, FAULTS)))
-async def test_every_provider_calls_errors_by_the_same_names(
-    connect, simulator, kind, fault, error
-):
+async def test_every_provider_calls_errors_by_equal_names(connect, simulator, kind, fault, error):
     simulator.play({"match": {}, "times": 1, **fault})
     with pytest.raises(CallError) as failed:
         await connect(kind).send(ask())
@@ -179,9 +175,7 @@ async def played():
     ("anthropic", "/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}),
     ("ollama", "/api/chat", {"authorization": f"Bearer {KEY}"}),
 )
-async def test_the_key_goes_into_its_header_and_never_into_an_error(
-    client, played, kind, path, headers
-):
+async def test_the_key_goes_into_its_header_and_into_no_error(client, played, kind, path, headers):
     script, url = played
     script.seen, script.status = [], 401
     script.answer = {"error": {"message": "x" * 280 + f" bad key {KEY} " + KEY}}
@@ -210,9 +204,7 @@ CACHED = {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2}
     row("anthropic", {"content": PARTS}, None, None, id="blocks of text, joined"),
     row("anthropic", {"content": PARTS, "usage": CACHED}, 12, 2, id="from its cache is input"),
 )
-async def test_texts_and_tokens_are_read_as_each_provider_tells_them(
-    client, played, kind, answer, tokens_in, tokens_out
-):
+async def test_texts_and_tokens_are_read(client, played, kind, answer, tokens_in, tokens_out):
     script, url = played
     script.answer = answer
     reply = await PROVIDERS[kind](client, kind, url).send(ask())

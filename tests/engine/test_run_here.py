@@ -25,9 +25,7 @@ async def test_in_flight_reaches_the_limit_and_never_exceeds_it(simulator, docum
     assert simulator.ledger()["peak_in_flight"] == limit
 
 
-async def test_every_trial_gets_one_score_in_order_and_a_second_run_is_served_from_the_cache(
-    simulator, document, cases
-):
+async def test_every_trial_has_one_score_and_a_second_run_comes_cached(simulator, document, cases):
     cache = MemoryCache()
     first = await run_document(document, cases, simulator.url, cache)
     assert [score.trial.position for score in first] == list(range(2 * 2 * 20))
@@ -41,9 +39,7 @@ async def test_every_trial_gets_one_score_in_order_and_a_second_run_is_served_fr
     assert [score.latency_ms for score in first] == [score.latency_ms for score in second]
 
 
-async def test_repeats_are_separate_calls_and_equal_calls_fly_once_unless_the_cache_is_off(
-    simulator, plain
-):
+async def test_repeats_are_separate_calls_and_equal_ones_fly_once_with_a_cache(simulator, plain):
     simulator.change(latency_ms=50)
     twins = [Case(place, {"question": "What is 2 + 3?", "expected": "5"}) for place in range(6)]
     scores = await run_document({**plain, "repeats": 2}, twins, simulator.url)
@@ -90,9 +86,7 @@ async def test_a_failed_call_is_a_score_with_an_error(simulator, document, cases
     assert len(scores) == 4 * len(document["models"])
 
 
-async def test_transient_errors_are_retried_and_counted_and_a_429_is_only_waited_for(
-    simulator, document, cases
-):
+async def test_transient_errors_are_retried_and_a_429_only_waited_for(simulator, document, cases):
     simulator.play({"match": {}, "times": 3, "do": "status", "status": 503})
     scores = await run_document(document, cases[:3], simulator.url)
     assert not any(score.error for score in scores)
@@ -144,9 +138,7 @@ async def run_with_stop(document, cases, url, *, leaps=False):
 
 
 @table(({"calls": 30}, "calls"), ({"dollars": 0.0003}, "dollars"), ({"seconds": 600}, "seconds"))
-async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
-    simulator, document, cases, budget, stop
-):
+async def test_a_budget_stops_calls_and_keeps_what_flies(simulator, document, cases, budget, stop):
     simulator.reset()
     simulator.change(latency_ms=40)
     document["budget"] = budget
@@ -159,9 +151,7 @@ async def test_a_budget_stops_the_calls_and_what_flies_is_kept(
     assert len(scores) <= budget.get("calls", 80)
 
 
-async def test_neither_a_budget_that_is_enough_nor_one_model_that_refuses_stops_a_run(
-    simulator, document, cases
-):
+async def test_neither_a_large_budget_nor_a_refusing_model_stops_a_run(simulator, document, cases):
     document["budget"] = {"calls": 160, "dollars": 1, "seconds": 600}
     document["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
     scores, stops = await run_with_stop(document, cases, simulator.url)
@@ -176,9 +166,7 @@ async def test_too_many_failures_stop_a_run(simulator, document, cases):
     assert 3 < len(scores) < 40
 
 
-async def test_the_same_permanent_error_again_and_again_stops_a_run_with_the_words_of_a_worker(
-    simulator, document, cases
-):
+async def test_the_same_permanent_error_again_and_again_stops_a_run(simulator, document, cases):
     document |= {"models": ["simulated/sim-small:400"], "repeats": 10}
     document["limits"] = {**document["limits"], "max_concurrent": 2}
     scores, (stop,) = await run_with_stop(document, cases, simulator.url)

@@ -59,9 +59,7 @@ def test_rouge_and_bleu_are_those_of_their_libraries():
     ("edit_distance", "PARIS ", "paris", 1.0),
     ("edit_distance", "", "abc", 0.0),
 )
-def test_words_in_common_are_counted_as_in_squad_and_letters_by_edits(
-    name, answer, expected, value
-):
+def test_words_in_common_count_as_in_squad_and_letters_by_edits(name, answer, expected, value):
     assert close(name, answer, expected) == pytest.approx(value)
 
 

@@ -200,9 +200,7 @@ def as_case(expected):
         )
     ),
 )
-def test_a_case_that_cannot_be_judged_is_an_error_and_says_what_to_do(
-    name, options, the_case, message
-):
+def test_a_case_that_cannot_be_judged_is_an_error_with_advice(name, options, the_case, message):
     with pytest.raises(ScorerFailed, match=message):
         quick(name, options).judge("5", the_case)
 

@@ -45,9 +45,7 @@ def test_combinations_are_the_product_in_order_and_their_names_tell_the_steps(se
 
 
 @table("arm_elimination", "paired_elimination", "matrix_ucb")
-async def test_a_model_that_always_fails_ends_the_run_and_does_not_win(
-    simulator, selection, cases, name
-):
+async def test_a_failing_model_ends_the_run_and_does_not_win(simulator, selection, cases, name):
     selection["steps"][1]["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
     selection["strategy"] = {"name": name}
     strategy = replay(selection, len(cases), await run_document(selection, cases, simulator.url))

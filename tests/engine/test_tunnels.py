@@ -107,9 +107,7 @@ async def get(url, resolve=nobody_knows, **more):
 
 
 @table(*product(PROXIES, ["", "p@ss word"]))
-async def test_a_call_goes_through_the_proxy_to_a_name_that_only_it_knows(
-    authority, scheme, password
-):
+async def test_a_call_goes_through_the_proxy_to_a_name_only_it_knows(authority, scheme, password):
     async with PROXIES[scheme](password) as proxy, tls_server(authority) as port:
         way = Way(through(proxy, scheme, password), authority.pem)
         answer = await get(f"https://{HOST}:{port}/v1/models", way=way)

@@ -37,9 +37,7 @@ MEAN, ALL = False, True
     row([RIGHT, WRONG], (1.0, 0.0), ALL, 1.0, True, id="one that does not count"),
     row([RIGHT, SILENT, HALF], (1.0,) * 3, ALL, 1.0, True, id="all that can pass"),
 )
-def test_a_verdict_is_the_mean_by_weights_or_all_must_pass(
-    judgements, weights, needs_all, value, passed
-):
+def test_a_verdict_is_a_weighted_mean_or_all_pass(judgements, weights, needs_all, value, passed):
     said = verdict_of(judgements, Combination(weights, needs_all))
     assert said == (value, passed, tuple(judgements))
 
@@ -131,9 +129,7 @@ class Silent(Scorer):
         return self.verdict(True, "odd") if case.position % 2 else self.not_scored("even")
 
 
-async def test_a_trial_that_nobody_scored_fails_and_parallel_judges_as_sequential(
-    simulator, plain, cases, monkeypatch
-):
+async def test_a_trial_that_nobody_scored_fails_at_any_speed(simulator, plain, cases, monkeypatch):
     monkeypatch.setitem(SCORERS.ours, "silent", Silent)
     scores = await run_document({**plain, "scorers": ["silent"]}, cases[:4], simulator.url)
     found = [(score.value, score.error) for score in scores]

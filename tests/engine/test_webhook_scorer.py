@@ -126,9 +126,7 @@ def test_what_is_no_address_is_refused_at_once(url):
         build_scorer("webhook", {"url": url})
 
 
-async def test_a_run_is_judged_by_it_and_fails_without_a_zero_where_it_may_not_call(
-    simulator, plain, cases
-):
+async def test_a_run_is_judged_by_it_and_has_no_zero_where_it_may_not_call(simulator, plain, cases):
     server = Server(*[reply({"value": 0.25})] * 3)
     async with served(server) as url:
         plain["scorers"] = [{"webhook": {"url": url, "not": True}}, {"exact": {"weight": 0}}]
@@ -261,9 +259,7 @@ async def test_a_cached_answer_is_judged_by_what_it_took_when_it_was_asked(simul
     assert all("costs $0.0" in score.judgements[1].reason for score in again)
 
 
-async def test_without_a_price_only_the_time_counts_and_alone_it_is_an_error(
-    simulator, timed, cases
-):
+async def test_without_a_price_only_the_time_counts_and_alone_is_an_error(simulator, timed, cases):
     both = await run_document(timed, cases[:2], simulator.url)
     assert [(score.value, score.judgements[1].value) for score in both] == [(1.0, None)] * 2
     alone = {**timed, "scorers": [{"cost": {"dollars": 1}}]}

@@ -59,9 +59,7 @@ def test_accounts_from_before_there_were_roles_go_on_as_they_did():
     assert role_of(fresh(root)) == Role.ADMIN
 
 
-def test_nobody_changes_their_own_account_and_an_admin_is_left(
-    ada, caplog, django_capture_on_commit_callbacks
-):
+def test_no_one_changes_their_own_account_or_role(ada, caplog, django_capture_on_commit_callbacks):
     for name in ("person_role", "person_active"):
         assert client_of(ada).post(reverse(name, args=[ada.pk])).status_code == 403
     assert role_of(fresh(ada)) == Role.ADMIN

@@ -66,9 +66,7 @@ async def test_a_wrong_control_request_is_told_what_is_allowed(client, asked, bo
         assert told in (await response.json())["error"]
 
 
-async def test_settings_and_what_is_left_of_a_script_are_read_and_a_reset_keeps_the_former(
-    client, simulator
-):
+async def test_settings_and_a_script_are_read_and_a_reset_keeps_the_former(client, simulator):
     async with client.put("/control/settings", json={"latency_ms": 5, "rpm": 10}) as response:
         assert response.status == 200
     async with client.get("/control/settings") as response:

@@ -170,9 +170,7 @@ async def test_a_status_can_be_asked_for_by_suffix_and_every_fault_by_its_rate(c
         simulator.change(**{f"{fault}_rate": 0.0})
 
 
-async def test_rates_hit_the_same_requests_at_any_concurrency_and_retries_get_a_new_chance(
-    client, simulator
-):
+async def test_rates_hit_the_same_requests_at_any_speed_and_retries_get_a_chance(client, simulator):
     bodies = [chat(f"What is {number} + 1?") for number in range(120)]
     simulator.change(error_rate=0.2)
     together = [answered.status for answered in await ask_all(client, bodies)]

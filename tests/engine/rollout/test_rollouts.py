@@ -83,9 +83,7 @@ ODD: list[tuple[Any, str, str]] = [
 
 @many_processes
 @pytest.mark.parametrize(("policy", "error", "message"), ODD)
-async def test_an_episode_that_fails_is_an_error_and_never_zeros(
-    policy, error, message, monkeypatch
-):
+async def test_an_episode_that_fails_is_an_error_and_no_zeros(policy, error, message, monkeypatch):
     (name,) = install(monkeypatch, policy)
     document = rollout(policies=[name, "still"], seed=1, episodes=2)
     scores = await played(document)

@@ -164,37 +164,26 @@ def test_an_endpoint_that_is_wrong_is_refused_at_its_place(staff):
 
 
 def test_what_is_used_is_archived_over_the_api_and_the_rest_deleted(staff, dataset, run):
+    """What becomes of it then: tests/runs/test_trash.py."""
     problem = staff.ask("delete", "/datasets/sums").json()
     assert problem["status"] == 409
     assert problem["detail"] == "sums is used by 1 run (1 not ended yet). Archive it instead."
-    said = [
-        staff.patch("/datasets/sums", {"archived": wish}).json()["changed"]
-        for wish in (True, True, False)
-    ]
-    assert said == [True, False, True]
-    staff.patch("/datasets/sums", {"archived": True})
-    assert staff.get("/datasets").json()["data"] == []
-    (listed,) = staff.get("/datasets", archived="true").json()["data"]
-    assert listed["archived"] is not None
-    assert staff.get("/datasets/sums").status_code == 200
+    assert staff.ask("delete", "/endpoints/simulated").status_code == 409
+    answers = [staff.patch("/datasets/sums", {"archived": wish}) for wish in (True, True, False)]
+    assert [answer.json()["changed"] for answer in answers] == [True, False, True]
+    for many, name in (("/datasets", "sums"), ("/endpoints", "simulated")):
+        staff.patch(f"{many}/{name}", {"archived": True})
+        assert staff.get(many).json()["data"] == []
+        (listed,) = staff.get(many, archived="true").json()["data"]
+        assert (listed["name"], listed["archived"] is not None) == (name, True)
+        assert staff.get(f"{many}/{name}").status_code == 200
+    back = staff.patch("/endpoints/simulated", {"archived": False})
+    assert back.json()["archived"] is None
     staff.post("/datasets", {"name": "other", "rows": ROWS})
     assert staff.ask("delete", "/datasets/other@2").status_code == 404
     assert staff.ask("delete", "/datasets/other@1").json()["changed"] is True
     assert [row.name for row in Dataset.objects.all()] == ["sums"]
-
-
-def test_an_endpoint_is_archived_and_deleted_over_the_api(staff, dataset):
     add(staff)
-    assert staff.patch("/endpoints/simulated", {"archived": True}).json()["archived"]
-    assert [row["name"] for row in staff.get("/endpoints").json()["data"]] == ["provider"]
-    listed = staff.get("/endpoints", archived="true").json()["data"]
-    assert [row["name"] for row in listed] == ["simulated"]
-    refused = staff.post("/runs", {"configuration": run_document(dataset)})
-    assert refused.status_code == 422
-    assert "simulated is archived" in refused.json()["detail"]
-    assert staff.patch("/endpoints/simulated", {"archived": False}).json()["archived"] is None
-    assert staff.post("/runs", {"configuration": run_document(dataset)}).status_code == 202
-    assert staff.ask("delete", "/endpoints/simulated").status_code == 409
     assert staff.ask("delete", "/endpoints/provider").json()["changed"] is True
     assert staff.get("/endpoints/provider").json()["remove_after"]
     assert staff.ask("delete", "/endpoints/provider?now=true").json()["changed"] is True

@@ -211,12 +211,21 @@ async def test_a_look_up_ends_with_the_client():
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_nothing_answers_where_nobody_listens():
+async def test_a_server_without_https_is_told_apart_from_none():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # and nobody else will
         async with Client() as client:
             with pytest.raises(Unreachable, match="Nothing answers"):
                 await client.get(f"http://127.0.0.1:{silent.getsockname()[1]}/", {})
+
+    async def refuse(reader, writer):
+        await reader.read(2**16)  # what is left unread would reset the connection
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with listening(refuse) as port, Client() as client:
+        with pytest.raises(NotHttps):
+            await client.get(f"https://127.0.0.1:{port}/", {})
 
 
 @pytest.fixture(scope="module")
@@ -257,17 +266,6 @@ async def test_a_certificate_is_of_the_name_that_was_called(authority, tmp_path,
             with pytest.raises(BadCertificate):
                 await client.get("https://other.example/", {})
     assert len(server.requests) == 2
-
-
-async def test_a_server_without_https_is_told_apart():
-    async def refuse(reader, writer):
-        await reader.read(2**16)  # what is left unread would reset the connection
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        writer.close()
-
-    async with listening(refuse) as port, Client() as client:
-        with pytest.raises(NotHttps):
-            await client.get(f"https://127.0.0.1:{port}/", {})
 
 
 class StarvedConnection(Connection):

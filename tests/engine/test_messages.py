@@ -88,12 +88,18 @@ def keys_of(whole):
     return [one.key for one in read_configuration(whole).make_candidates()]
 
 
-def test_messages_are_filled_from_the_case_and_are_the_same_call_however_written():
+def test_messages_are_filled_from_the_case_also_in_a_step_of_a_pipeline():
     assert sent(FEW_SHOT, question="3 + 4?") == [*FEW_SHOT[:3], user("3 + 4?")]
     plain = {"system": "Be brief.", "user": "{{question}}"}
     told = {"messages": [system("Be brief."), user([{"text": "{{question}}"}])]}
     one, other = (request_of(document(prompt), question="2?").body for prompt in (plain, told))
     assert one == other
+    solver = {"name": "solver", "messages": [user("{{planner}}")]}
+    select = pipeline({"name": "planner", "messages": FEW_SHOT}, solver)
+    assert request_of(select, question="3?").body["messages"][-1]["content"] == "3?"
+    candidate = read_configuration(select).make_candidates()[0]
+    shown = messages_of(candidate, Case(0, {"question": "3?"}))
+    assert [message["content"] for message in shown][-2:] == ["3?", "{{planner}}"]
 
 
 TURN = [user("a {{question}}"), assistant("b")]
@@ -208,15 +214,6 @@ def test_what_is_no_image_is_not_sent(picture, told):
         sent(WITH_IMAGE, picture=picture)
     assert told in str(caught.value)
     assert len(str(caught.value)) < 500
-
-
-def test_a_step_of_a_pipeline_may_be_made_of_messages():
-    solver = {"name": "solver", "messages": [user("{{planner}}")]}
-    select = pipeline({"name": "planner", "messages": FEW_SHOT}, solver)
-    assert request_of(select, question="3?").body["messages"][-1]["content"] == "3?"
-    candidate = read_configuration(select).make_candidates()[0]
-    shown = messages_of(candidate, Case(0, {"question": "3?"}))
-    assert [message["content"] for message in shown][-2:] == ["3?", "{{planner}}"]
 
 
 FIELDS = {"question": "What is 2 + 3?", "other": "secret", "a-b.c_1": "odd", "self": "{{self}}"}

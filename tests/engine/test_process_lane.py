@@ -96,19 +96,16 @@ FAILURES: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
 ]
 
 
-async def test_what_goes_wrong_is_told_and_the_child_goes_on(lane):
+async def test_what_goes_wrong_is_told_and_the_child_goes_on(lane, monkeypatch):
+    monkeypatch.setattr(work.meet, "__module__", "__main__")
+    with pytest.raises(errors.WorkFailed, match="it is in __main__"):
+        await lane.call(work.meet)
+    assert lane.pids == set()
     first = await lane.call(os.getpid)
     for function, arguments, message in FAILURES:
         with pytest.raises(errors.WorkFailed, match=message):
             await lane.call(function, *arguments)
         assert await lane.call(os.getpid) == first
-
-
-async def test_a_function_of_the_main_module_is_refused(lane, monkeypatch):
-    monkeypatch.setattr(work.meet, "__module__", "__main__")
-    with pytest.raises(errors.WorkFailed, match="it is in __main__"):
-        await lane.call(work.meet)
-    assert lane.pids == set()
 
 
 async def test_children_are_started_when_needed_and_used_again(fifo):

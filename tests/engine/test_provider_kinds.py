@@ -74,12 +74,18 @@ def app(client, simulator, **options):
     return PROVIDERS["app"](client, "app", f"{simulator.url}/app/ask", "", None, manner)
 
 
-async def test_an_app_answers_and_its_tokens_are_unknown(client, simulator):
+async def test_an_app_answers_by_every_method_and_makes_no_embeddings(client, simulator):
     reply = await app(client, simulator).send(say())
     assert "42" in reply.text
     assert (reply.tokens_in, reply.tokens_out, reply.flaw) == (None, None, "")
     whole = await app(client, simulator, answer="").send(say())
     assert json.loads(whole.text) == {"results": [{"text": reply.text}]}
+    for method in ("PUT", "PATCH", "GET"):
+        with pytest.raises(Refused, match=f"Not allowed to {method}"):
+            await app(client, simulator, method=method).send(say())
+    asked = Request("main", "m", EMBEDDINGS_PATH, {"model": "m", "input": ["a"]})
+    with pytest.raises(Refused, match="embeddings"):
+        await app(client, simulator).send(asked)
 
 
 @table(
@@ -115,15 +121,6 @@ def test_messages_alone_become_the_list_and_with_get_the_fields_are_the_query():
     options = {"method": "GET", "path": "/ask/", "body": '{"q": "{{prompt}}", "n": 3}'}
     written = App.written(say("a&b=c d#é"), options)
     assert (written.method, written.path) == ("GET", "/ask/?q=a%26b%3Dc%20d%23%C3%A9&n=3")
-
-
-async def test_every_method_arrives_and_an_app_makes_no_embeddings(client, simulator):
-    for method in ("PUT", "PATCH", "GET"):
-        with pytest.raises(Refused, match=f"Not allowed to {method}"):
-            await app(client, simulator, method=method).send(say())
-    asked = Request("main", "m", EMBEDDINGS_PATH, {"model": "m", "input": ["a"]})
-    with pytest.raises(Refused, match="embeddings"):
-        await app(client, simulator).send(asked)
 
 
 @table(
@@ -215,14 +212,11 @@ def test_each_step_is_a_model_of_its_name(server, provider, expected):
     assert "secret" not in str(document)
 
 
-def test_a_key_among_the_parameters_is_left_out_and_named_after_the_endpoint():
+def test_a_combination_names_the_models_of_its_steps_and_no_key():
+    model = {"endpoint": "a", "model": "m", "parameters": {"top_p": 1}}
+    document = {"choices": {"planner": "a/m"}, "steps": [{"name": "planner", "model": model}]}
+    assert models_of(document) == [ChosenModel("planner", "a", "m", {"top_p": 1})]
     keyed = MODEL._replace(parameters={"api_key": "sk-secret"})
     assert "secret" not in str(litellm_config([keyed], {}, {}))
     names = {"a": "A_API_KEY", "my.own-1": "MY_OWN_1_API_KEY", "9b": "_9B_API_KEY"}
     assert {endpoint: key_name(endpoint) for endpoint in names} == names
-
-
-def test_a_combination_names_the_model_of_each_step():
-    model = {"endpoint": "a", "model": "m", "parameters": {"top_p": 1}}
-    document = {"choices": {"planner": "a/m"}, "steps": [{"name": "planner", "model": model}]}
-    assert models_of(document) == [ChosenModel("planner", "a", "m", {"top_p": 1})]

@@ -35,12 +35,19 @@ def scored(value, latency_ms=10.0, cost=0.1, trial=TRIAL):
     return Score(trial, value=value, latency_ms=latency_ms, full_cost=cost)
 
 
-def test_a_failure_counts_as_wrong_unless_it_was_to_be_left_out():
+def test_a_failure_counts_as_wrong_unless_left_out_and_wins_nothing():
     board = board_of([scored(1.0)] + [scored(None)] * 19, [scored(1.0)] * 19 + [scored(0.0)])
     assert board.mean(0) == pytest.approx(1 / 20)
     assert board.choose([0, 1]) == 1
     board = board_of([scored(1.0), scored(None), scored(0.0)], failures="dropped")
     assert (board.mean(0), board.count(0)) == (0.5, 3)
+    board = board_of([scored(None), scored(0.0, 50.0)], [scored(0.0, 20.0), scored(0.0, 20.0)])
+    assert board.choose([0, 1]) == 1
+    board = board_of([scored(None)] * 3, [scored(0.0, cost=0.5), scored(0.0, cost=0.1)])
+    assert board.choose([0, 1]) == 1
+    dear = Objective(lambda_cost=1.0)
+    weighed = board_of([scored(None)] * 2, [scored(0.0), scored(0.0)], objective=dear)
+    assert weighed.mean(0) <= weighed.mean(1)
 
 
 def test_intervals_are_the_published_ones_and_always_have_a_width():
@@ -62,16 +69,6 @@ def test_intervals_are_the_published_ones_and_always_have_a_width():
 )
 def test_ties_go_to(slow, fast, winner):
     assert board_of([slow], [fast]).choose([0, 1]) == winner
-
-
-def test_a_failure_wins_neither_a_tie_nor_by_its_price():
-    board = board_of([scored(None), scored(0.0, 50.0)], [scored(0.0, 20.0), scored(0.0, 20.0)])
-    assert board.choose([0, 1]) == 1
-    board = board_of([scored(None)] * 3, [scored(0.0, cost=0.5), scored(0.0, cost=0.1)])
-    assert board.choose([0, 1]) == 1
-    dear = Objective(lambda_cost=1.0)
-    weighed = board_of([scored(None)] * 2, [scored(0.0), scored(0.0)], objective=dear)
-    assert weighed.mean(0) <= weighed.mean(1)
 
 
 def test_price_and_latency_weigh_as_much_as_is_said():

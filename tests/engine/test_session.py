@@ -192,12 +192,9 @@ def test_after_a_retry_that_makes_another_one_best_the_confirmation_is_another(d
     session, other = begin(document), 2
     changed = answered(session, [s.trial for s in scores], other)
     session.replay(len(scores), changed)
-    first = next(p for p, s in enumerate(scores) if s.trial.candidate not in known_keys(session))
+    known = {one.key for one in session.candidates if one.role == EVALUATE}
+    first = next(place for place, one in enumerate(scores) if one.trial.candidate not in known)
     assert session.first_difference(len(scores)) == first
-
-
-def known_keys(session):
-    return {one.key for one in session.candidates if one.role == EVALUATE}
 
 
 def test_who_failed_all_but_one_trial_is_not_the_best():

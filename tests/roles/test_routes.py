@@ -85,7 +85,9 @@ def methods_of(admin: Client, path: str) -> set[str]:
 def api_routes() -> list[Route]:
     paths = {path for namespace, path, _ in every_pattern() if namespace == API}
     routes = [
-        Route(path, method, without_types(f"/api/v1{path}"), view.get_view(), True)
+        Route(
+            path, method, re.sub(r"\{\w+:(\w+)\}", r"{\1}", f"/api/v1{path}"), view.get_view(), True
+        )
         for router in api._get_bound_routers()
         for path, view in router.path_operations.items()
         for operation in view.operations
@@ -93,10 +95,6 @@ def api_routes() -> list[Route]:
     ]
     assert {route.path for route in routes} == paths - {API_ROOT}, "an address beside the routes"
     return routes
-
-
-def without_types(path: str) -> str:
-    return re.sub(r"\{\w+:(\w+)\}", r"{\1}", path)
 
 
 def test_every_route_is_in_the_table_and_every_line_is_a_route():

@@ -21,10 +21,6 @@ from workers.simulator.demo import DEMO_MODELS, DEMO_PROMPTS, make_questions
 from workers.simulator.testing import running_simulator
 
 
-def last_number(text):
-    return re.findall(r"-?\d+(?:\.\d+)?", text)[-1]
-
-
 async def demo_scores(client):
     """The share of right answers by (prompt, model)."""
     questions = make_questions(60)
@@ -37,7 +33,7 @@ async def demo_scores(client):
             ]
             answers = await ask_all(client, bodies)
             rights = [
-                last_number(answered.text) == item.expected
+                re.findall(r"-?\d+(?:\.\d+)?", answered.text)[-1] == item.expected
                 for answered, item in zip(answers, questions, strict=True)
             ]
             scores[prompt.name, model] = sum(rights) / len(rights)

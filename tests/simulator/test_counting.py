@@ -247,7 +247,7 @@ async def test_a_limit_may_be_kept_in_secret_and_may_count_each_model_for_itself
     assert statuses([await ask(client, "hi", model=one) for one in models]) == [200, 200, 429]
 
 
-def test_a_window_says_how_long_until_something_fits():
+def test_a_window_says_how_long_until_something_fits_as_openai_writes_it():
     window = SlidingWindow()
     for second, amount in ((0, 5), (10, 3), (20, 2)):
         window.add(second, amount)
@@ -255,8 +255,5 @@ def test_a_window_says_how_long_until_something_fits():
     assert waits == [30, 30, 40, 40, float("inf")]
     assert window.used(60, 60) == 5
     assert window.reset_seconds(60, 60) == 20
-
-
-def test_durations_look_as_openai_writes_them():
     shown = {0: "0ms", 0.012: "12ms", 1: "1s", 1.5: "1.5s", 360: "6m0s", 61.25: "1m1.25s"}
     assert {seconds: show_duration(seconds) for seconds in shown} == shown

@@ -37,7 +37,7 @@ def known(samples, words):
 FAILED = Sample(None, False, 0)
 
 
-def test_it_is_the_weighted_sum_of_its_parts():
+def test_it_is_the_weighted_sum_of_its_parts_and_failed_calls_are_no_wrong_answers():
     found = known([right(), right(), wrong(), wrong()], 10)
     assert (found.accuracy, found.consistency, found.efficiency, found.diversity) == (0.5, 1, 1, 0)
     assert found.total == pytest.approx(0.7 * 0.5 + 0.15 + 0.1)
@@ -56,9 +56,6 @@ def test_it_is_the_weighted_sum_of_its_parts():
     assert bonus(100, 100) == 0.0
     assert bonus(70, 130) == pytest.approx(1.0)
     assert bonus(1, 1000) == 0.0
-
-
-def test_failed_calls_are_no_wrong_answers():
     assert known([right(), wrong()], 1) == known([right(), wrong(), FAILED], 1)
     assert fitness_of([right(), FAILED, FAILED], 1, Weights()) is None
     assert fitness_of([FAILED], 1, Weights()) is None

@@ -17,16 +17,7 @@ from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from runs.services.webhooks import create_webhook
 from tests.api.asking import Asker
-from tests.harness.factories import (
-    add_record,
-    add_score,
-    client_of,
-    make_dataset,
-    make_endpoint,
-    make_person,
-    make_run,
-    run_document,
-)
+from tests.harness import factories
 from tests.runs.benchmark_parts import make_benchmark
 from tests.runs.selection_parts import make_selection
 from workers.engine.kinds import KINDS
@@ -43,7 +34,7 @@ def test_the_document_that_is_checked_in_is_the_one_that_is_generated():
 
 @pytest.mark.django_db
 def test_the_document_is_answered_to_who_may_read(client):
-    asker = Asker(make_person("alice"))
+    asker = Asker(factories.make_person("alice"))
     assert asker.get("/openapi.json").json()["openapi"].startswith("3.1")
     assert client.get("/api/v1/openapi.json").status_code == 401
 
@@ -68,9 +59,9 @@ def test_every_route_says_how_it_refuses_and_the_schema_of_the_engine_is_that_of
 def test_a_live_server_answers_as_documented(live_server, settings, tmp_path):
     """A small share of what `make schemathesis` asks."""
     settings.API_REQUESTS_PER_MINUTE = settings.WORK_REQUESTS_PER_MINUTE = 1_000_000
-    ada = make_person("ada", staff=True)
-    make_endpoint()
-    make_run(ada, make_dataset(ada))
+    ada = factories.make_person("ada", staff=True)
+    factories.make_endpoint()
+    factories.make_run(ada, factories.make_dataset(ada))
     command = [
         str(SCHEMATHESIS),
         *("run", str(DOCUMENT), "--url", live_server.url),
@@ -92,19 +83,20 @@ def test_every_route_has_an_example_and_nothing_else_has():
 def environ(live_server):
     """The variables of the examples, and what they name: runs 1 to 4, sums, benchmark 1, webhook 1
     with delivery 1."""
-    ada = make_person("ada", staff=True)
-    make_endpoint()
-    make_endpoint("old-provider")
-    make_person("grace")
-    dataset = make_dataset(ada)
-    run = make_run(ada, dataset, state=RunState.RUNNING, ended=None)
-    add_record(
-        add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0), {"steps": []}
+    ada = factories.make_person("ada", staff=True)
+    factories.make_endpoint()
+    factories.make_endpoint("old-provider")
+    factories.make_person("grace")
+    dataset = factories.make_dataset(ada)
+    run = factories.make_run(ada, dataset, state=RunState.RUNNING, ended=None)
+    factories.add_record(
+        factories.add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0),
+        {"steps": []},
     )
-    make_run(ada, dataset)
+    factories.make_run(ada, dataset)
     make_selection(ada, dataset)
     create_run(ada, evolution_on(dataset))
-    save_configuration(ada, "sums", run_document(dataset))
+    save_configuration(ada, "sums", factories.run_document(dataset))
     hook = create_webhook(ada, "https://93.184.216.34/").webhook
     told = WebhookDelivery.objects.create(webhook=hook, run=run)
     assert (run.pk, make_benchmark().pk, hook.pk, told.pk) == (1, 1, 1, 1)
@@ -112,7 +104,7 @@ def environ(live_server):
 
 
 def evolution_on(dataset):
-    kept = run_document(dataset)
+    kept = factories.run_document(dataset)
     shared = {name: kept[name] for name in ("name", "dataset", "prompts", "scorers")}
     return {**shared, "kind": "evolve", "models": ["simulated/sim-small"]}
 
@@ -198,7 +190,7 @@ def test_the_examples_work_as_they_are_written(environ, failures):
 
 @pytest.mark.django_db
 def test_the_docs_page_shows_every_route_with_both_examples():
-    page = client_of(make_person("alice")).get("/api/docs").content.decode()
+    page = factories.client_of(factories.make_person("alice")).get("/api/docs").content.decode()
     for name, example in EXAMPLES.items():
         assert f'id="{name}"' in page
         assert example.address.split("?")[0] in page

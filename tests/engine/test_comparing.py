@@ -10,17 +10,11 @@ import pytest
 
 from tests.engine.running import known
 from tests.harness.table import row, table
+from workers.engine.statistics import intervals
 from workers.engine.statistics.boxes import MOST_OUTSIDE, box_of
 from workers.engine.statistics.columns import Result, columns_of
 from workers.engine.statistics.comparing import PlacePair, compare, match_candidates
 from workers.engine.statistics.gates import Exit, GateError, Gates, Outcome, exit_of, judge
-from workers.engine.statistics.intervals import (
-    Estimate,
-    add_to_bins,
-    estimate_mean,
-    merge_bins,
-    percentile,
-)
 from workers.engine.statistics.pareto import Point, dominates, front_of
 from workers.engine.statistics.percentiles import FEWEST_CASES, compare_percentiles
 
@@ -90,7 +84,7 @@ def test_each_candidate_has_its_own_difference():
     assert (found.pairs, found.unmatched) == (4, 2)
 
 
-GOOD = Outcome("finished", "", 100, 100, 0, Estimate(0.9, 0.8, 0.95, 100), 0.9, cost=0.5)
+GOOD = Outcome("finished", "", 100, 100, 0, intervals.Estimate(0.9, 0.8, 0.95, 100), 0.9, cost=0.5)
 FAILING = replace(GOOD, failed=20, value_failures_wrong=0.72)
 WORSE = compare(results(*[1] * 20), results(*[1] * 10, *[0] * 10), SAME)
 EQUAL = compare(results(1, 1, 0), results(1, 0, 1), SAME)
@@ -144,11 +138,11 @@ def test_what_was_asked_and_found_is_told_in_plain_words():
     assert told["errors"] == "0 of 100 trials failed (0.0 %); at most 5.0 % allowed."
     assert told["baseline"].endswith(": significantly worse at alpha 0.05.")
     assert told["regressions"].endswith("; at most 0 allowed.")
-    """Who is best of many was lucky: no gate judges by it alone, and none hides what came later."""
-    told = "The best, terse: 0.860 where it was chosen, 0.810 on 40 cases."
-    plain, checks = (judge(Gates(min_score=0.5), GOOD, EQUAL, text) for text in ("", told))
+    # Who is best of many was lucky: no gate judges by it alone, and none hides what came later.
+    best = "The best, terse: 0.860 where it was chosen, 0.810 on 40 cases."
+    plain, checks = (judge(Gates(min_score=0.5), GOOD, EQUAL, text) for text in ("", best))
     assert [check.passed for check in checks] == [check.passed for check in plain]
-    assert [check.name for check in checks if told in check.told] == ["score", "baseline"]
+    assert [check.name for check in checks if best in check.told] == ["score", "baseline"]
 
 
 @table(
@@ -232,11 +226,11 @@ def test_what_is_not_there_or_too_little_has_no_number_and_what_is_equal_has_one
     same, cases = numpy.full(50, 100.0), numpy.arange(50)
     found = known(compare_percentiles(same, cases, same, cases))
     assert (found.mean, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
-    assert estimate_mean(0, 0.0, 0.0) is None
-    assert percentile({}, 0.5) is None
+    assert intervals.estimate_mean(0, 0.0, 0.0) is None
+    assert intervals.percentile({}, 0.5) is None
     assert box_of([]) is None
     # Equal scores still have a width.
-    mean = known(estimate_mean(2, 1.0, 0.5))
+    mean = known(intervals.estimate_mean(2, 1.0, 0.5))
     assert mean.low < mean.value < mean.high
 
 
@@ -247,10 +241,10 @@ def test_percentiles_from_bins_are_close_to_the_true_ones(share):
     left: dict[str, int] = {}
     right: dict[str, int] = {}
     for place, value in enumerate(values):
-        add_to_bins(left if place % 2 else right, value)
-    merge_bins(left, right)
+        intervals.add_to_bins(left if place % 2 else right, value)
+    intervals.merge_bins(left, right)
     true = sorted(values)[int(share * len(values))]
-    assert percentile(left, share) == pytest.approx(true, rel=0.05)
+    assert intervals.percentile(left, share) == pytest.approx(true, rel=0.05)
 
 
 @table(

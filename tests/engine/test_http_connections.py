@@ -16,14 +16,7 @@ from tests.engine.test_http import HANG_UP, OK, Server, served
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
 from tests.simulator.calls import until
-from workers.engine.http import (
-    BadCertificate,
-    Client,
-    ClosedWithoutAnswer,
-    NotHttps,
-    UnknownHost,
-    Unreachable,
-)
+from workers.engine import http
 from workers.engine.http.client import trusted
 from workers.engine.http.connection import Connection
 from workers.engine.http.resolving import Address
@@ -31,7 +24,7 @@ from workers.engine.http.resolving import Address
 
 async def test_connections_are_used_again_and_opened_when_all_are_in_use():
     server = Server()
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         await asyncio.gather(*(client.post(url, b"{}", {}) for _ in range(5)))
         await asyncio.gather(*(client.post(url, b"{}", {}) for _ in range(5)))
     assert len(server.requests) == 10
@@ -50,7 +43,7 @@ def is_kept(client):
 )
 async def test_a_connection_that_should_not_be_used_again_is_not(script):
     server = Server(script)
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         answer = await client.post(url, b"{}", {})
         await server.hung_up.wait()
         await until(lambda: not is_kept(client))
@@ -62,7 +55,7 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script):
 
 async def test_connections_that_nobody_needs_any_more_are_closed():
     server = Server()
-    async with served(server) as url, Client(idle_seconds=0.05) as client:
+    async with served(server) as url, http.Client(idle_seconds=0.05) as client:
         await client.post(url, b"{}", {})
         async with asyncio.timeout(PATIENCE_SECONDS):
             await server.hung_up.wait()
@@ -71,7 +64,7 @@ async def test_connections_that_nobody_needs_any_more_are_closed():
 
 async def test_a_client_that_is_closed_keeps_no_connection_and_takes_no_half_answer():
     server = Server()
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         waiting = asyncio.create_task(client.post(url, b"{}", {}))
         await asyncio.sleep(0)  # it connects
         await client.close()
@@ -81,17 +74,17 @@ async def test_a_client_that_is_closed_keeps_no_connection_and_takes_no_half_ans
     assert server.connections == 1
     # Half an answer is none.
     server = Server([b"HTTP/1.1 200 OK\r\n\r\nh"])
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         waiting = asyncio.create_task(client.post(url, b"{}", {}))
         await server.played.wait()
         await asyncio.sleep(0.01)  # the loop hears of it before any timer
         await client.close()
-        with pytest.raises(ClosedWithoutAnswer):
+        with pytest.raises(http.ClosedWithoutAnswer):
             await waiting
 
 
 async def test_a_kept_connection_does_not_keep_the_answer_and_a_closed_one_is_gone_at_once():
-    async with served(Server()) as url, Client() as client:
+    async with served(Server()) as url, http.Client() as client:
         answer = await client.post(url, b"{}", {})
         assert not [holder for holder in gc.get_referrers(answer.body) if holder is not answer]
     closing = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
@@ -99,7 +92,7 @@ async def test_a_kept_connection_does_not_keep_the_answer_and_a_closed_one_is_go
     gc.disable()
     try:
         before = connections()  # of a test before
-        async with served(Server([closing])) as url, Client() as client:
+        async with served(Server([closing])) as url, http.Client() as client:
             await client.post(url, b"{}", {})
         assert connections() == before
     finally:
@@ -112,7 +105,7 @@ def connections():
 
 async def test_whoever_is_cancelled_hangs_up():
     server = Server([])
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         call = asyncio.create_task(client.post(url, b"{}", {}))
         async with asyncio.timeout(PATIENCE_SECONDS):
             await server.played.wait()
@@ -134,7 +127,7 @@ async def test_a_refusal_is_read_although_the_request_was_not():
         writer.close()
 
     listener = await asyncio.start_server(refuse, "127.0.0.1", 0, limit=1)
-    async with listener, Client() as client, asyncio.timeout(PATIENCE_SECONDS):
+    async with listener, http.Client() as client, asyncio.timeout(PATIENCE_SECONDS):
         port = listener.sockets[0].getsockname()[1]
         answer = await client.post(f"http://127.0.0.1:{port}/", bytes(2**24), {})
         is_over.set()
@@ -159,7 +152,7 @@ async def test_a_connection_that_just_ended_is_not_used():
         return opened[-1]
 
     listener = await asyncio.get_running_loop().create_server(Abrupt, "127.0.0.1", 0)
-    async with listener, Client(connect=connect) as client:
+    async with listener, http.Client(connect=connect) as client:
         url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
         assert (await client.post(url, b"{}", {})).body == b"hi"
         select.select(opened, [], [], PATIENCE_SECONDS)  # the end has come this far
@@ -173,7 +166,7 @@ def resolver(url, looked_up):
     async def resolve(host: str, _: int) -> list[Address]:
         looked_up.append(host)
         if not url:
-            raise UnknownHost
+            raise http.UnknownHost
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", urlsplit(url).port or 0))]
 
     return resolve
@@ -181,17 +174,17 @@ def resolver(url, looked_up):
 
 async def test_a_name_is_looked_up_once_for_all_that_wait_for_it_and_again_if_unknown():
     looked_up: list[str] = []
-    async with served(Server()) as url, Client(resolver(url, looked_up)) as client:
+    async with served(Server()) as url, http.Client(resolver(url, looked_up)) as client:
         await asyncio.gather(*(client.get("http://named.example/", {}) for _ in range(5)))
     assert looked_up == ["named.example"]
-    async with Client(resolver("", looked_up)) as client:
+    async with http.Client(resolver("", looked_up)) as client:
         for _ in range(2):
-            with pytest.raises(UnknownHost):
+            with pytest.raises(http.UnknownHost):
                 await client.get("http://named.example/", {})
     assert len(looked_up) == 3
-    async with Client() as client:
+    async with http.Client() as client:
         for impossible in (f"{'a' * 64}.example", "a..example"):
-            with pytest.raises(UnknownHost):
+            with pytest.raises(http.UnknownHost):
                 await client.get(f"http://{impossible}/", {})
 
 
@@ -200,13 +193,13 @@ async def test_a_look_up_ends_with_the_client():
         await asyncio.Event().wait()
         return []
 
-    async with Client(resolve) as client:
+    async with http.Client(resolve) as client:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
                 await client.get("http://named.example/", {})
         waiting = asyncio.create_task(client.get("http://named.example/", {}))
         await asyncio.sleep(0)
-    with pytest.raises(Unreachable, match="closed"):
+    with pytest.raises(http.Unreachable, match="closed"):
         await waiting
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -214,8 +207,8 @@ async def test_a_look_up_ends_with_the_client():
 async def test_a_server_without_https_is_told_apart_from_none():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # and nobody else will
-        async with Client() as client:
-            with pytest.raises(Unreachable, match="Nothing answers"):
+        async with http.Client() as client:
+            with pytest.raises(http.Unreachable, match="Nothing answers"):
                 await client.get(f"http://127.0.0.1:{silent.getsockname()[1]}/", {})
 
     async def refuse(reader, writer):
@@ -223,8 +216,8 @@ async def test_a_server_without_https_is_told_apart_from_none():
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
-    async with listening(refuse) as port, Client() as client:
-        with pytest.raises(NotHttps):
+    async with listening(refuse) as port, http.Client() as client:
+        with pytest.raises(http.NotHttps):
             await client.get(f"https://127.0.0.1:{port}/", {})
 
 
@@ -247,8 +240,8 @@ def trusting(authority, folder, monkeypatch):
 
 async def test_only_a_certificate_that_the_machine_trusts_will_do(authority, tmp_path, monkeypatch):
     server = Server()
-    async with served(server, authority.context) as url, Client() as client:
-        with pytest.raises(BadCertificate):
+    async with served(server, authority.context) as url, http.Client() as client:
+        with pytest.raises(http.BadCertificate):
             await client.post(url, b"{}", {})
         assert not server.requests
         with trusting(authority, tmp_path, monkeypatch):
@@ -259,11 +252,11 @@ async def test_only_a_certificate_that_the_machine_trusts_will_do(authority, tmp
 
 async def test_a_certificate_is_of_the_name_that_was_called(authority, tmp_path, monkeypatch):
     server = Server()
-    async with served(server, authority.context) as url, Client(resolver(url, [])) as client:
+    async with served(server, authority.context) as url, http.Client(resolver(url, [])) as client:
         with trusting(authority, tmp_path, monkeypatch):
             for host in ("named.example", "named.example."):
                 assert (await client.get(f"https://{host}/", {})).body == b"hi"
-            with pytest.raises(BadCertificate):
+            with pytest.raises(http.BadCertificate):
                 await client.get("https://other.example/", {})
     assert len(server.requests) == 2
 

@@ -136,29 +136,23 @@ async def test_an_agent_is_cut_if_one_of_its_answers_was(simulator, selection):
     assert (score.error, len(score.calls), score.truncated) == ("", 5, True)
 
 
-async def test_calls_at_once_take_the_longest_time_and_in_a_row_all(simulator, selection, cases):
+async def test_calls_at_once_take_the_longest_time_and_cached_ones_cost_nothing(
+    simulator, selection, cases
+):
+    """Calls in a row take the time of all."""
     simulator.change(latency_ms=30)
-    for name, together in (("fans_out", True), ("fans_out_plainly", False)):
-        selection["steps"] = [agent(name)]
-        cache = MemoryCache()
-        [fresh] = await run_document(selection, cases[:1], simulator.url, cache)
-        [cached] = await run_document(selection, cases[:1], simulator.url, cache)
-        times = [call.latency_ms or 0.0 for call in fresh.calls]
-        expected = max(times) if together else sum(times)
-        assert fresh.latency_ms == cached.latency_ms == pytest.approx(expected)
-        assert cached.cached
-        assert cached.calls_sent == 0
-
-
-async def test_a_cached_trial_costs_nothing_and_has_its_full_price(simulator, selection, cases):
     prices = {("simulated", "sim-large"): Price(1.0, 2.0)}
-    selection["steps"] = [chat("planner", "Plan: {{question}}"), agent("fans_out")]
-    cache = MemoryCache()
-    [fresh] = await run_document(selection, cases[:1], simulator.url, cache, prices)
-    [cached] = await run_document(selection, cases[:1], simulator.url, cache, prices)
-    assert fresh.cost == pytest.approx(sum(call.full_cost or 0.0 for call in fresh.calls))
-    assert fresh.full_cost == cached.full_cost == cached.cost_saved == pytest.approx(fresh.cost)
-    assert cached.cost == 0.0
+    for name, together in (("fans_out", True), ("fans_out_plainly", False)):
+        selection["steps"] = [chat("planner", "Plan: {{question}}"), agent(name)]
+        cache = MemoryCache()
+        [fresh] = await run_document(selection, cases[:1], simulator.url, cache, prices)
+        [cached] = await run_document(selection, cases[:1], simulator.url, cache, prices)
+        first, *times = [call.latency_ms or 0.0 for call in fresh.calls]
+        expected = first + (max(times) if together else sum(times))
+        assert fresh.latency_ms == cached.latency_ms == pytest.approx(expected)
+        assert (cached.cached, cached.calls_sent, cached.cost) == (True, 0, 0.0)
+        assert fresh.cost == pytest.approx(sum(call.full_cost or 0.0 for call in fresh.calls))
+        assert fresh.full_cost == cached.full_cost == cached.cost_saved == pytest.approx(fresh.cost)
     [unknown] = await run_document(selection, cases[:1], simulator.url, cache)
     assert unknown.full_cost is None
 

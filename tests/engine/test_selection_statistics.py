@@ -167,7 +167,6 @@ def test_the_allowance_is_what_arm_elimination_spends(seed):
 PARETO = Objective(mode="pareto")
 ACCURACIES = [0.3, 0.4, 0.5, 0.6, 0.7, 0.9]
 MATRIX = make_matrix(ACCURACIES, 60)
-keeps_front = table(*(name for name, strategy in SELECTIONS.items() if strategy.keeps_front))
 
 
 @table((2, 1, 5, 0.25), (1, 1, 5, 0.0), (5, 1, 5, 1.0), (3, 3, 3, 0.0), (None, 1, 5, 1.0))
@@ -207,7 +206,7 @@ def chosen(name, outcome, seed=3, objective=PARETO, **options):
     return strategy
 
 
-@keeps_front
+@table(*(name for name, strategy in SELECTIONS.items() if strategy.keeps_front))
 def test_the_front_keeps_the_faster_though_it_is_worse_and_holds_the_winner(name):
     """Arm 0 is by far the worst and the fastest; arm 1 is worse than others that are as fast."""
     options = {"sample_fraction": 1.0} if name == "random_search" else {}

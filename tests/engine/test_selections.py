@@ -124,16 +124,13 @@ def test_it_goes_on_by_replay_where_it_was(name, share):
 
 
 @every_strategy
-def test_the_budget_is_kept_and_repeats_are_more_cases(name):
+def test_the_budget_is_kept_repeats_are_more_cases_and_who_goes_is_told_why(name):
     assert len(play(select(name, MATRIX, budget=50), of_matrix(MATRIX))) <= 50
     twice = build_selection(name, MATRIX.candidates(), 10, repeats=2, seed=3)
     trials = play(twice, of_matrix(MATRIX))
     assert {trial.case for trial in trials} <= set(range(10))
     assert len({trial[1:] for trial in trials}) == len(trials)
-
-
-@every_strategy
-def test_every_candidate_given_up_says_why_and_when_and_the_winner_is_none_of_them(name):
+    # Who is given up says why and when, and the winner is none of them.
     matrix = make_matrix([0.3, 0.4, 0.5, 0.5, 0.55, 0.6, 0.6, 0.85, 0.9], failed=0.1)
     options = {"threshold": 0.5} if name == "threshold" else {}
     for seed in range(10):

@@ -15,16 +15,7 @@ from runs.services.people.invitations import invite
 from runs.services.people.tokens import create_token
 from runs.services.prompts import save_prompt
 from runs.services.schedules import save_schedule
-from tests.harness.factories import (
-    add_cached_reply,
-    add_record,
-    add_score,
-    make_dataset,
-    make_endpoint,
-    make_person,
-    make_run,
-    run_document,
-)
+from tests.harness import factories
 from tests.roles.test_routes import Route
 from tests.runs.benchmark_parts import make_benchmark
 
@@ -101,11 +92,11 @@ def names_of(**things: Any) -> dict[str, Any]:
 
 def set_stage(actor: User | None) -> Stage:
     """Things of the actor, of somebody else, and of somebody else who shares."""
-    other = make_person("other", role=Role.RUNNER)
-    dataset, benchmark = make_dataset(other), make_benchmark()
-    third, team = make_person("third"), Team.objects.create(name="third team")
-    invitation = invite(make_person("inviter", staff=True), Role.VIEWER, 7).invitation
-    endpoint = make_endpoint()
+    other = factories.make_person("other", role=Role.RUNNER)
+    dataset, benchmark = factories.make_dataset(other), make_benchmark()
+    third, team = factories.make_person("third"), Team.objects.create(name="third team")
+    invitation = invite(factories.make_person("inviter", staff=True), Role.VIEWER, 7).invitation
+    endpoint = factories.make_endpoint()
     common = names_of(endpoints=endpoint, people=third, teams=team, benchmarks=benchmark)
     common |= {"benchmark_id": benchmark.pk, "person": "third", "position": 0, "candidate": 0}
     common |= {"file_name": "combinations.csv", "guide": "first-run", "token": "x", "case": 0}
@@ -113,25 +104,25 @@ def set_stage(actor: User | None) -> Stage:
     owners = {"own": actor or other, "foreign": other, "shared": other}
     return Stage(
         {whose: common | things_of(owner, whose, dataset) for whose, owner in owners.items()},
-        run_document(dataset),
+        factories.run_document(dataset),
     )
 
 
 def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:
     shares = whose == "shared"
-    run = make_run(owner, dataset, state=RunState.RUNNING, ended=None, is_shared=shares)
-    score = add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
-    add_record(score, {"steps": []})
-    fields = {"kind": "evaluate", "document": run_document(dataset), "is_shared": shares}
+    run = factories.make_run(owner, dataset, state=RunState.RUNNING, ended=None, is_shared=shares)
+    score = factories.add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
+    factories.add_record(score, {"steps": []})
+    fields = {"kind": "evaluate", "document": factories.run_document(dataset), "is_shared": shares}
     stored = Configuration.objects.create(name=f"stored {whose}", owner=owner, **fields)
     save_schedule(stored, owner, "30 6 * * *", "UTC", now())
     key = whose[0].ljust(64, "0")
-    add_cached_reply(run, key, created=now())
+    factories.add_cached_reply(run, key, created=now())
     webhook = Webhook.objects.create(owner=owner, url="https://hook.example/")
     delivery = WebhookDelivery.objects.create(webhook=webhook, run=run)
     view = SavedView.objects.create(owner=owner, name=whose)
     token = create_token(owner, whose, [Scope.READ]).token
-    data = make_dataset(owner, f"data {whose}", share=shares)
+    data = factories.make_dataset(owner, f"data {whose}", share=shares)
     prompt = save_prompt(owner, f"prompt {whose}", {"user": "{{question}}"}, share=shares)
     named = names_of(configurations=stored, datasets=data, prompts=prompt, tokens=token)
     ids = {"run_id": run.pk, "webhook_id": webhook.pk, "delivery_id": delivery.pk}
@@ -144,4 +135,4 @@ def token_of(person: User) -> dict[str, str]:
 
 
 def make_actor(role: Role | None) -> User:
-    return make_person("actor", role=role, staff=role == Role.ADMIN)
+    return factories.make_person("actor", role=role, staff=role == Role.ADMIN)

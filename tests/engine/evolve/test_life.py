@@ -24,6 +24,7 @@ from workers.engine.session import Session
 from workers.engine.strategies.confirmed import confirmation_key
 
 SEEDS = ["Answer the question.", "Answer with the number only.", "Be friendly and answer."]
+CASES = 12
 Life = AnyLife[Any]
 Answer = Callable[[Life, Trial], Score]
 
@@ -39,6 +40,13 @@ def evolution(operators=("words",), **options):
     evolving = {"kind": "evolve", "seed": 5, "operators": list(operators), "strategy": strategy}
     document = evaluation("numeric", prompts=prompts, limits=limits, **evolving)
     return Evolution.model_validate(document)
+
+
+def hybrid(operators=("sections",), **options):
+    few = {"population_size": 6, "elite_size": 1, "num_candidates": 3, "max_episodes": 6}
+    often = {"update_interval": 4, "evolution_interval": 2}
+    strategy = {"name": "hybrid", **few, **often, **options}
+    return Evolution.model_validate({**evolution(operators).model_dump(), "strategy": strategy})
 
 
 def judged(life, trial):
@@ -80,15 +88,21 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-@table(*WAYS)
-def test_a_replay_lives_the_same_life_from_any_point(evolving):
-    first = evolution(**evolving).open_strategy(12)
+HYBRID_WAYS: list[tuple[Any, ...]] = [("sections",), ("words",), ("sections", "reflect")]
+
+
+@table(
+    *((evolution(**way), 4) for way in WAYS),
+    *((hybrid(operators), 6) for operators in HYBRID_WAYS),
+)
+def test_a_replay_lives_the_same_life_from_any_point(spec, generations):
+    first = spec.open_strategy(CASES)
     history = live(first)
-    assert len(first.generations) == 4
+    assert len(first.generations) == generations
     assert len({score.trial[1:] for score in history}) == len(history)  # nothing is asked twice
     assert [score.trial.position for score in history] == list(range(len(history)))
     for asked in (1, 10, len(history) // 2, len(history) - 1):
-        life = evolution(**evolving).open_strategy(12)
+        life = spec.open_strategy(CASES)
         session = Session(life)
         session.replay(asked, history[: asked - asked % 3])  # the last ones were lost
         assert session.first_difference(asked) is None
@@ -223,16 +237,6 @@ def test_the_best_is_confirmed_beside_the_best_of_the_first_prompts():
     assert len(confirming) <= spec.count_confirming(16)
 
 
-CASES = 12
-
-
-def hybrid(operators=("sections",), **options):
-    few = {"population_size": 6, "elite_size": 1, "num_candidates": 3, "max_episodes": 6}
-    often = {"update_interval": 4, "evolution_interval": 2}
-    strategy = {"name": "hybrid", **few, **often, **options}
-    return Evolution.model_validate({**evolution(operators).model_dump(), "strategy": strategy})
-
-
 def test_k_prompts_answer_each_of_m_queries_and_all_evolve_every_e_episodes():
     life = hybrid(exploration=0.0).open_strategy(CASES)
     session = Session(life)
@@ -247,21 +251,6 @@ def test_k_prompts_answer_each_of_m_queries_and_all_evolve_every_e_episodes():
     births = {one.birth.generation for each in life.generations for one, _ in each.standing}
     assert births == {0, 2, 4}
     assert life.reason == "all 6 episodes are done"
-
-
-def test_a_replay_lives_the_same_life_and_nothing_is_asked_twice():
-    ways: list[tuple[Any, ...]] = [("sections",), ("words",), ("sections", "reflect")]
-    for operators in ways:
-        first = hybrid(operators).open_strategy(CASES)
-        history = live(first)
-        assert set(Counter(score.trial[1:] for score in history).values()) == {1}
-        for asked in (5, 20, len(history) - 1):
-            life = hybrid(operators).open_strategy(CASES)
-            session = Session(life)
-            session.replay(asked, history[:asked])
-            while not session.is_finished:
-                session.absorb_fresh([judged(life, trial) for trial in session.plan(100)])
-            assert lineage(life) == lineage(first)
 
 
 def test_what_failed_moves_no_fitness_and_is_never_best():

@@ -5,7 +5,6 @@ import os
 import time
 from typing import Any, ClassVar
 
-from workers.engine.environments import Environment
 from workers.engine.environments.grid import Grid
 from workers.engine.policies import Policy
 
@@ -109,46 +108,19 @@ class Homebody(Policy):
         return 1
 
 
-class Wrapped:
-    """A world that is another one but for what a class below changes."""
+class OddWorld:
+    """Of the grid, but for what `how` says."""
 
-    def __init__(self, world: Any, how: str = "") -> None:
+    def __init__(self, world: Any, how: str) -> None:
         self._world, self._how, self._steps = world, how, 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world, name)
 
-
-class Broken(Environment):
-    """A grid world that fails in its third step."""
-
-    @classmethod
-    def variants(cls):
-        return ["world"]
-
-    def open(self, variant, agents):
-        return BreakingWorld(Grid().open("harvest", agents))
-
-
-class BreakingWorld(Wrapped):
     def step(self, actions):
         self._steps += 1
-        if self._steps == 3:
+        if self._how == "breaks" and self._steps == 3:
             raise OSError("the board fell off the table")
-        return self._world.step(actions)
-
-
-class Painted(Grid):
-    """The grid world, with pictures that are drawn in one of several ways."""
-
-    how: str = "noise"
-
-    def open_drawn(self, variant, agents):
-        return PaintedWorld(self.open(variant, agents), self.how)
-
-
-class PaintedWorld(Wrapped):
-    def step(self, actions):
         found = self._world.step(actions)
         return found._replace(rewards=[9.0] * len(actions)) if self._how == "other" else found
 
@@ -160,3 +132,19 @@ class PaintedWorld(Wrapped):
         import numpy as np
 
         return np.random.default_rng(0).integers(0, 255, (60, 60, 3), dtype=np.uint8)
+
+
+class Broken(Grid):
+    """Fails in its third step."""
+
+    def open(self, variant, agents):
+        return OddWorld(super().open(variant, agents), "breaks")
+
+
+class Painted(Grid):
+    """With pictures that are drawn in one of several ways."""
+
+    how: str = "noise"
+
+    def open_drawn(self, variant, agents):
+        return OddWorld(self.open(variant, agents), self.how)

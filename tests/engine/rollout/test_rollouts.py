@@ -122,7 +122,7 @@ async def test_what_cannot_be_sent_is_played_here_and_says_so(monkeypatch):
     assert ours == [row.told.digest for row in still.missions[0].episodes if row.told]
     # An environment that fails is named.
     (name,) = install(monkeypatch, odd.Broken)
-    scores = await played(rollout(missions=[f"{name}/world"], policies=["still"]))
+    scores = await played(rollout(missions=[f"{name}/harvest"], policies=["still"]))
     assert {score.error for score in scores} == {"environment_error"}
     assert scores[0].message == "Step 2: OSError: the board fell off the table"
 

@@ -1,17 +1,17 @@
 """Every provider over real HTTP: what it sends, what it reads, what it makes of errors."""
 
-import json
+from contextlib import asynccontextmanager
 from itertools import product
-from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
+from tests.engine.test_http import Server, served
+from tests.engine.test_webhook_scorer import reply as saying
 from tests.harness.table import row, table
 from workers.engine.calling.cache import cache_key
 from workers.engine.calling.embeddings import EMBEDDINGS_PATH
 from workers.engine.errors import AnswerTooLarge, CallError, MalformedAnswer, RateLimited, Refused
+from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS
 from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
@@ -146,28 +146,12 @@ def test_a_request_has_the_form_of_its_provider_and_stays_what_the_cache_key_is_
     assert ollama_protocol.body_of(ask(response_format=asked))["format"] == {"type": "object"}
 
 
-class Played:
-    """A server that says what it is told and notes what it was sent."""
-
-    def __init__(self) -> None:
-        self.answer: Any = {}
-        self.status = 200
-        self.seen: list[tuple[str, dict[str, str]]] = []
-
-    async def handle(self, request: web.Request) -> web.Response:
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        self.seen.append((request.path, headers))
-        body = self.answer if isinstance(self.answer, str) else json.dumps(self.answer)
-        return web.Response(text=body, status=self.status, content_type="application/json")
-
-
-@pytest.fixture
-async def played():
-    script = Played()
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", script.handle)
-    async with TestServer(application) as server:
-        yield script, str(server.make_url("")).rstrip("/")
+@asynccontextmanager
+async def played(answer, status="200 OK"):
+    """A server that says this, whatever it is asked."""
+    server = Server(*[saying(answer, status)] * 2)
+    async with served(server) as url, Client() as client:
+        yield client, server, url.partition("/v1/")[0]
 
 
 @table(
@@ -175,21 +159,21 @@ async def played():
     ("anthropic", "/v1/messages", {"x-api-key": KEY, "anthropic-version": "2023-06-01"}),
     ("ollama", "/api/chat", {"authorization": f"Bearer {KEY}"}),
 )
-async def test_the_key_goes_into_its_header_and_into_no_error(client, played, kind, path, headers):
-    script, url = played
-    script.seen, script.status = [], 401
-    script.answer = {"error": {"message": "x" * 280 + f" bad key {KEY} " + KEY}}
-    for key in (KEY, ""):
-        provider = PROVIDERS[kind](client, kind, url + SUFFIX[kind], key)
-        with pytest.raises(CallError) as failed:
-            await provider.send(ask())
-        assert len(str(failed.value)) <= 310
-        if key:
-            assert "sk-canary" not in str(failed.value)
-    (sent_path, sent), (_, sent_without) = script.seen
-    assert sent_path == path
-    assert sent.items() >= headers.items()
-    assert KEY not in str(sent_without)
+async def test_the_key_goes_into_its_header_and_into_no_error(kind, path, headers):
+    answer = {"error": {"message": "x" * 280 + f" bad key {KEY} " + KEY}}
+    async with played(answer, "401 No") as (client, server, url):
+        for key in (KEY, ""):
+            with pytest.raises(CallError) as failed:
+                await PROVIDERS[kind](client, kind, url + SUFFIX[kind], key).send(ask())
+            assert len(str(failed.value)) <= 310
+            if key:
+                assert "sk-canary" not in str(failed.value)
+    sent, sent_without = (request.decode() for request in server.requests)
+    first, *lines = sent.partition("\r\n\r\n")[0].split("\r\n")
+    named = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    assert first == f"POST {path} HTTP/1.1"
+    assert named.items() >= headers.items()
+    assert KEY not in sent_without
 
 
 OF_OPENAI = {"choices": [{"message": {"content": "42"}}]}
@@ -204,10 +188,9 @@ CACHED = {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2}
     row("anthropic", {"content": PARTS}, None, None, id="blocks of text, joined"),
     row("anthropic", {"content": PARTS, "usage": CACHED}, 12, 2, id="from its cache is input"),
 )
-async def test_texts_and_tokens_are_read(client, played, kind, answer, tokens_in, tokens_out):
-    script, url = played
-    script.answer = answer
-    reply = await PROVIDERS[kind](client, kind, url).send(ask())
+async def test_texts_and_tokens_are_read(kind, answer, tokens_in, tokens_out):
+    async with played(answer) as (client, _, url):
+        reply = await PROVIDERS[kind](client, kind, url).send(ask())
     assert (reply.text, reply.tokens_in, reply.tokens_out) == ("42", tokens_in, tokens_out)
 
 
@@ -215,14 +198,14 @@ SLASHED = "sk/canary/0123456789abcdef"
 
 
 @table(KEY, SLASHED)
-async def test_a_key_that_a_good_answer_echoes_is_taken_out(client, played, key):
+async def test_a_key_that_a_good_answer_echoes_is_taken_out(key):
     """However JSON writes it; what is too short to be a secret stays."""
-    script, url = played
     manner = Manner(headers={"X-Team": "Bearer canary-of-a-header", "X-Region": "eu"})
     escaped = key.replace("/", "\\/")
     text = f"{key}, {escaped}, canary-of-a-header, eu"
-    script.answer = f'{{"choices": [{{"message": {{"content": "{text}"}}}}]}}'
-    reply = await PROVIDERS["openai"](client, "openai", url, key, manner=manner).send(ask())
+    answer = f'{{"choices": [{{"message": {{"content": "{text}"}}}}]}}'.encode()
+    async with played(answer) as (client, _, url):
+        reply = await PROVIDERS["openai"](client, "openai", url, key, manner=manner).send(ask())
     assert reply.text == "[key], [key], [key], eu"
 
 
@@ -241,17 +224,15 @@ def texts(*given):
     row([[1.0], [1e39]], id="more than is kept of a float"),
     row("text", id="no list"),
 )
-async def test_embeddings_of_another_shape_are_refused(client, played, vectors):
-    script, url = played
-    script.answer = {"embeddings": vectors}
-    with pytest.raises(MalformedAnswer):
-        await Ollama(client, "ollama", url).send(texts("a", "b"))
+async def test_embeddings_of_another_shape_are_refused(vectors):
+    async with played({"embeddings": vectors}) as (client, _, url):
+        with pytest.raises(MalformedAnswer):
+            await Ollama(client, "ollama", url).send(texts("a", "b"))
 
 
-async def test_embeddings_are_cut_at_the_same_size_as_answers_and_some_have_none(client, played):
-    script, url = played
-    script.answer = "[" + "1," * 3_000_000
-    with pytest.raises(AnswerTooLarge):
-        await OpenAI(client, "openai", url).send(texts("a"))
-    with pytest.raises(Refused, match="Anthropic offers no embeddings"):
-        await Anthropic(client, "anthropic", "http://127.0.0.1:9/v1").send(texts("a"))
+async def test_embeddings_are_cut_at_the_same_size_as_answers_and_some_have_none():
+    async with played(b"[" + b"1," * 3_000_000) as (client, _, url):
+        with pytest.raises(AnswerTooLarge):
+            await OpenAI(client, "openai", url).send(texts("a"))
+        with pytest.raises(Refused, match="Anthropic offers no embeddings"):
+            await Anthropic(client, "anthropic", "http://127.0.0.1:9/v1").send(texts("a"))

@@ -1,7 +1,6 @@
 """Embeddings over real HTTP: a key for each text, several texts in a request, limits that hold."""
 
 import asyncio
-from dataclasses import dataclass, field
 from random import Random
 
 import pytest
@@ -23,7 +22,6 @@ from workers.engine.calling.prices import Price
 from workers.engine.calling.text_batches import TextBatches, share_tokens
 from workers.engine.clock import SystemClock
 from workers.engine.errors import LaneClosed, MalformedAnswer
-from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case
 from workers.engine.spec.model_choice import ModelChoice
@@ -44,30 +42,20 @@ class TurnsClock(SystemClock):
             await asyncio.sleep(0)
 
 
-@dataclass
 class Desk:
     """Where tests ask: everything between `ask` and the wire is real."""
 
-    url: str
-    client: Client
-    kind: str = "simulated"
-    most_texts: int = 8
-    quota: Quota = field(default_factory=lambda: Quota("run", 50))
-    cache: MemoryCache = field(default_factory=MemoryCache)
-    askings: list[Asking] = field(default_factory=list)
-
-    def open(self) -> None:
+    def __init__(self, url, client, kind="simulated"):
         clock = SystemClock()
         throttle = Throttle(LocalPermits(clock.monotonic), clock)
-        batches = TextBatches(self.most_texts)
-        self.parts = CallParts(throttle, TurnsClock(), Random(1), batches=batches)
-        suffix = "/v1" if self.kind == "simulated" else ""
-        provider = PROVIDERS[self.kind](self.client, self.kind, self.url + suffix)
+        self.quota, self.cache = Quota("run", 50), MemoryCache()
+        self.askings: list[Asking] = []
+        self.parts = CallParts(throttle, TurnsClock(), Random(1), batches=TextBatches(8))
+        suffix = "/v1" if kind == "simulated" else ""
+        providers = {"simulated": PROVIDERS[kind](client, kind, url + suffix)}
         rules = CallRules(lambda request: (self.quota,), 3, PATIENCE_SECONDS, PRICES)
-        caller = Caller({"simulated": provider}, self.parts, rules)
-        self.asking = AskParts(
-            caller, {"simulated": provider}, self.cache, SingleFlight(), prices=PRICES
-        )
+        caller = Caller(providers, self.parts, rules)
+        self.asking = AskParts(caller, providers, self.cache, SingleFlight(), prices=PRICES)
 
     def ask(self) -> Asking:
         """Of one trial."""
@@ -80,12 +68,10 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(simulator):
-    async with Client() as client:
-        desk = Desk(simulator.url, client)
-        desk.open()
-        yield desk
-        await desk.parts.close()
+async def desk(client, simulator):
+    desk = Desk(simulator.url, client)
+    yield desk
+    await desk.parts.close()
 
 
 def words(number):
@@ -99,11 +85,9 @@ async def embed_apart(desk, texts):
 
 
 @table(*ROUTES)
-async def test_vectors_come_in_the_order_of_the_texts(desk, simulator, kind):
+async def test_vectors_come_in_the_order_of_the_texts(client, simulator, kind):
     simulator.reset()
-    desk.askings, desk.cache, desk.kind = [], MemoryCache(), kind
-    desk.open()
-    texts = words(20)
+    desk, texts = Desk(simulator.url, client, kind), words(20)
     found = await embed(desk.ask().ask, MODEL, texts)
     for text, one in zip(texts, found, strict=True):
         assert one.vector is not None
@@ -115,6 +99,7 @@ async def test_vectors_come_in_the_order_of_the_texts(desk, simulator, kind):
     assert desk.calls == 3
     tokens = sum(row["tokens_in"] for row in rows)
     assert desk.askings[0].bill.cost == pytest.approx(tokens * 0.02 / 1_000_000)
+    await desk.parts.close()
 
 
 async def test_texts_of_several_trials_travel_together(desk, simulator):

@@ -2,9 +2,10 @@
 
 import asyncio
 import threading
+from contextlib import contextmanager
 from itertools import product
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import yaml
@@ -21,26 +22,23 @@ HOT = ' {"temperature":1}'
 SECONDS = 0.005  # of an agent's run: more could come in meanwhile than may
 
 
-class Counted:
-    """Knows how many of it run at once."""
+class Crowd:
+    """Knows how many are there at once, and whether as many as wanted have been."""
 
-    lock: ClassVar[threading.Lock] = threading.Lock()
-    running = peak = 0
-    wanted = 1
-    is_full: ClassVar[threading.Event]  # as many as wanted have been there at once
+    def __init__(self, wanted):
+        self.wanted, self.inside, self.peak = wanted, 0, 0
+        self.lock, self.is_full = threading.Lock(), threading.Event()
 
-    @classmethod
-    def enter(cls):
-        with cls.lock:
-            cls.running += 1
-            cls.peak = max(cls.peak, cls.running)
-            if cls.running == cls.wanted:
-                cls.is_full.set()
-
-    @classmethod
-    def leave(cls):
-        with cls.lock:
-            cls.running -= 1
+    @contextmanager
+    def entered(self):
+        with self.lock:
+            self.inside += 1
+            self.peak = max(self.peak, self.inside)
+            if self.inside == self.wanted:
+                self.is_full.set()
+        yield
+        with self.lock:
+            self.inside -= 1
 
 
 def answer(models, given):
@@ -51,27 +49,24 @@ def answer(models, given):
 
 
 def make_agent(is_async, together=1):
-    class Plain(Counted):
-        wanted = together
-        is_full = threading.Event()
+    class Plain:
+        crowd = Crowd(together)
 
         def __init__(self, models):
             self.models = models
 
         def run(self, given):
-            self.enter()
-            self.is_full.wait(PATIENCE_SECONDS)
-            threading.Event().wait(SECONDS)
-            self.leave()
+            with self.crowd.entered():
+                self.crowd.is_full.wait(PATIENCE_SECONDS)
+                threading.Event().wait(SECONDS)
             return answer(self.models, given)
 
     class Async(Plain):
         async def run(self, given):
-            self.enter()
-            while not self.is_full.is_set():  # noqa: ASYNC110 - threads wait for it, too
+            with self.crowd.entered():
+                while not self.crowd.is_full.is_set():  # noqa: ASYNC110 - threads wait for it, too
+                    await asyncio.sleep(SECONDS)
                 await asyncio.sleep(SECONDS)
-            await asyncio.sleep(SECONDS)
-            self.leave()
             return answer(self.models, given)
 
     return Async if is_async else Plain
@@ -86,7 +81,7 @@ def test_the_cap_holds_and_is_used(is_async, cap):
     """Up to all evaluations at once, also of plain agents."""
     agent = make_agent(is_async, together=cap)
     found = select_best(agent, MODELS, DATASET, is_right, "brute_force", max_concurrent=cap)
-    assert agent.peak == cap
+    assert agent.crowd.peak == cap
     assert found.evaluations == found.brute_force_evaluations == 96
 
 
@@ -159,7 +154,7 @@ async def test_it_works_inside_a_running_loop_and_one_at_a_time():
     agent = make_agent(is_async=True)
     found = select_best(agent, MODELS, DATASET, is_right, mode="pareto", parallel=False)
     assert known(found.models)["solver"] == "large"  # the most accurate of the front
-    assert agent.peak == 1
+    assert agent.crowd.peak == 1
 
 
 def test_models_may_be_objects_and_come_back_as_they_were_given():

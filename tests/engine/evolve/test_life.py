@@ -168,10 +168,10 @@ def test_failed_trials_are_never_best_and_end_it_when_there_is_nothing_else():
     live(life, one_fails)
     assert life.generations[0].standing[-1][0].key == life.candidates[1].key
     assert life.generations[0].standing[-1][1] is None
-    dead = evolution().open_strategy(12)
-    live(dead, lambda _, trial: Score(trial, error="timeout"))
-    assert dead.best is None
-    assert "all of its trials failed" in dead.reason
+    for dead in (evolution().open_strategy(CASES), hybrid().open_strategy(CASES)):
+        live(dead, lambda _, trial: Score(trial, error="timeout"))
+        assert dead.best is None
+        assert "all of its trials failed" in dead.reason
 
 
 def test_a_child_that_fails_at_the_gate_is_tried_no_further():
@@ -265,10 +265,6 @@ def test_what_failed_moves_no_fitness_and_is_never_best():
                if one.key == failed)  # fmt: skip
     assert life.best is not None
     assert life.candidates[life.best].key != failed
-    dead = hybrid().open_strategy(CASES)
-    live(dead, lambda _, trial: Score(trial, error="timeout"))
-    assert dead.best is None
-    assert "all of its trials failed" in dead.reason
 
 
 def test_patience_ends_it_when_the_best_gains_nothing():

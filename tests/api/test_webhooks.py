@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from channels.db import database_sync_to_async
 from django.db import connections
 from django.utils.timezone import now
@@ -21,6 +19,7 @@ from runs.services.runs import cancel_run, create_run, fail_run
 from runs.services.webhooks import PAUSES, claim_deliveries, create_webhook, note_delivery
 from tests.api.asking import Asker
 from tests.engine.proxies import connect_proxy, make_authority, tls_server
+from tests.engine.test_http import Server, served
 from tests.harness.factories import run_document
 from tests.runs.test_outbound import FORBIDDEN_URLS, Answers
 from tests.workers.test_recording import results_of, take
@@ -145,25 +144,12 @@ async def test_a_webhook_goes_through_the_proxy_by_its_address(alice, run, setti
     assert "certificate" in stored.problem, "its authority is not known here"
 
 
-class Receiver:
-    """An address that answers, and remembers what it was told."""
-
-    def __init__(self, *statuses):
-        self.statuses, self.bodies = list(statuses), []
-
-    async def answer(self, request):
-        self.bodies.append(await request.json())
-        return web.Response(status=self.statuses.pop(0) if self.statuses else 200)
-
-
 @asynccontextmanager
-async def hooked(owner, receiver, settings):
+async def hooked(owner, server, settings):
     """A webhook of theirs at an address that the site may reach for now."""
-    application = web.Application()
-    application.router.add_post("/hook", receiver.answer)
-    async with TestServer(application) as server:
-        settings.UNSAFE_WEBHOOK_ADDRESSES = [f"127.0.0.1:{server.port}"]
-        await in_thread(create_webhook)(owner, str(server.make_url("/hook")))
+    async with served(server) as url:
+        settings.UNSAFE_WEBHOOK_ADDRESSES = [url.split("/")[2]]
+        await in_thread(create_webhook)(owner, url)
         yield
 
 
@@ -176,27 +162,28 @@ async def deliver():
 
 @pytest.mark.usefixtures("still_clock")
 async def test_a_worker_delivers_and_tries_again_what_failed(alice, run, settings):
-    receiver = Receiver(500)
-    async with hooked(alice, receiver, settings):
+    server = Server([b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"])
+    async with hooked(alice, server, settings):
         await in_thread(cancel_run)(run)
         stored = await deliver()
         assert (stored.problem, stored.delivered) == ("It answered 500.", None)
         await deliver()  # not yet
-        assert len(receiver.bodies) == 1
+        assert len(server.requests) == 1
         await in_thread(WebhookDelivery.objects.update)(next_try=now())
         stored = await deliver()
     assert (stored.problem, stored.next_try, stored.attempts) == ("", None, 2)
     assert stored.delivered is not None
-    assert [body["run"]["id"] for body in receiver.bodies] == [run.pk, run.pk]
+    bodies = [json.loads(sent.partition(b"\r\n\r\n")[2]) for sent in server.requests]
+    assert [body["run"]["id"] for body in bodies] == [run.pk, run.pk]
 
 
 async def test_an_address_that_became_private_is_not_reached(alice, run, settings):
-    receiver = Receiver()
-    async with hooked(alice, receiver, settings):
+    server = Server()
+    async with hooked(alice, server, settings):
         settings.UNSAFE_WEBHOOK_ADDRESSES = []
         await in_thread(cancel_run)(run)
         assert (await deliver()).problem
-    assert receiver.bodies == []
+    assert server.requests == []
 
 
 def test_webhooks_are_added_listed_and_removed(asker, stranger, run):

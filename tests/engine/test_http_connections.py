@@ -22,13 +22,19 @@ from workers.engine.http.connection import Connection
 from workers.engine.http.resolving import Address
 
 
-async def test_connections_are_used_again_and_opened_when_all_are_in_use():
+async def test_connections_are_used_again_or_opened_and_closed_when_nobody_needs_them():
     server = Server()
     async with served(server) as url, http.Client() as client:
         await asyncio.gather(*(client.post(url, b"{}", {}) for _ in range(5)))
         await asyncio.gather(*(client.post(url, b"{}", {}) for _ in range(5)))
     assert len(server.requests) == 10
     assert server.connections == 5
+    server = Server()
+    async with served(server) as url, http.Client(idle_seconds=0.05) as client:
+        await client.post(url, b"{}", {})
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await server.hung_up.wait()
+    assert len(server.requests) == 1  # it was not another call that closed it
 
 
 def is_kept(client):
@@ -51,15 +57,6 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script):
         assert "x-other" not in answer.headers  # of the second one, which is nobody's
         assert (await client.post(url, b"{}", {})).body == b"hi"
     assert server.connections == 2
-
-
-async def test_connections_that_nobody_needs_any_more_are_closed():
-    server = Server()
-    async with served(server) as url, http.Client(idle_seconds=0.05) as client:
-        await client.post(url, b"{}", {})
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await server.hung_up.wait()
-    assert len(server.requests) == 1  # it was not another call that closed it
 
 
 async def test_a_client_that_is_closed_keeps_no_connection_and_takes_no_half_answer():
@@ -238,7 +235,9 @@ def trusting(authority, folder, monkeypatch):
         trusted.cache_clear()
 
 
-async def test_only_a_certificate_that_the_machine_trusts_will_do(authority, tmp_path, monkeypatch):
+async def test_only_a_certificate_of_the_called_name_that_the_machine_trusts_will_do(
+    authority, tmp_path, monkeypatch
+):
     server = Server()
     async with served(server, authority.context) as url, http.Client() as client:
         with pytest.raises(http.BadCertificate):
@@ -248,9 +247,6 @@ async def test_only_a_certificate_that_the_machine_trusts_will_do(authority, tmp
             assert (await client.post(url, b"{}", {})).body == b"hi"
             assert (await client.post(url, b"{}", {})).body == b"hi"
     assert server.connections == 1  # for both
-
-
-async def test_a_certificate_is_of_the_name_that_was_called(authority, tmp_path, monkeypatch):
     server = Server()
     async with served(server, authority.context) as url, http.Client(resolver(url, [])) as client:
         with trusting(authority, tmp_path, monkeypatch):

@@ -11,15 +11,8 @@ from tests.engine.running import FakeClock
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
 from tests.simulator.calls import until
+from workers.engine import http
 from workers.engine.errors import AnswerTooLarge, ConnectionFailed
-from workers.engine.http import (
-    MAX_ANSWER_BYTES,
-    BrokenOff,
-    Client,
-    ClosedWithoutAnswer,
-    NotHttp,
-    Unreachable,
-)
 from workers.engine.providers.ollama import Ollama
 from workers.engine.providers.servers import Servers
 from workers.engine.records import Request
@@ -148,7 +141,7 @@ async def test_a_server_that_stays_dead_is_tried_less_and_less_often():
     async def send(url: str) -> str:
         if url == "dead":
             tried.append(clock.now)
-            raise Unreachable("no")
+            raise http.Unreachable("no")
         return url
 
     start = clock.now
@@ -168,7 +161,7 @@ async def test_many_calls_that_find_it_dead_together_count_once():
         tried.append(url)
         await go.wait()
         if url == "dead":
-            raise Unreachable("no")
+            raise http.Unreachable("no")
         return url
 
     crowd = [asyncio.create_task(servers.call(send)) for _ in range(6)]
@@ -189,7 +182,7 @@ async def test_while_a_call_probes_the_others_stay_away():
 
     async def send(url: str) -> str:
         if url == "back" and is_dead:
-            raise Unreachable("no")
+            raise http.Unreachable("no")
         if url == "back":
             arrived.set()
             await answer.wait()
@@ -233,7 +226,7 @@ INTERIM = b"HTTP/1.1 199 Soon\r\nContent-Length: 4\r\n\r\nsoon"
 )
 async def test_an_answer_is_read_however_it_is_framed(script):
     server = Server(script)
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         answer = await client.post(url, b"{}", {})
     assert (answer.status, answer.body) == (302 if b"Location" in script[0] else 200, b"hi")
     assert len(server.requests) == 1
@@ -248,11 +241,11 @@ UPGRADE = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrad
 
 
 @table(
-    row([HANG_UP], ClosedWithoutAnswer, id="no answer"),
-    row([OK[:20], HANG_UP], ClosedWithoutAnswer, id="half a head"),
-    row([OK[:-1], HANG_UP], BrokenOff, id="half a body"),
-    row([b"SSH-2.0-OpenSSH\r\n\r\n"], NotHttp, id="another protocol"),
-    row([UPGRADE], NotHttp, id="an upgrade nobody asked for"),
+    row([HANG_UP], http.ClosedWithoutAnswer, id="no answer"),
+    row([OK[:20], HANG_UP], http.ClosedWithoutAnswer, id="half a head"),
+    row([OK[:-1], HANG_UP], http.BrokenOff, id="half a body"),
+    row([b"SSH-2.0-OpenSSH\r\n\r\n"], http.NotHttp, id="another protocol"),
+    row([UPGRADE], http.NotHttp, id="an upgrade nobody asked for"),
     row([b"HTTP/1.1 200 OK\r\nA: ", *LONG], AnswerTooLarge, id="a long head"),
     row([CHUNKED + b"2\r\nhi\r\n0\r\nA: ", *LONG, END], AnswerTooLarge, id="a long trailer"),
     row([CHUNKED + b"2;a=", *LONG, b"\r\nhi\r\n0", END], AnswerTooLarge, id="a chunk's long note"),
@@ -261,7 +254,7 @@ UPGRADE = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrad
 )
 async def test_what_is_no_answer_has_a_name(script, error):
     server = Server(script)
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         with pytest.raises(error):
             await client.post(url, b"{}", {})
         # What was left of it is nobody's answer.
@@ -270,18 +263,18 @@ async def test_what_is_no_answer_has_a_name(script, error):
 
 
 async def test_answers_of_the_largest_size_and_of_many_small_chunks_are_read():
-    body = b"x" * MAX_ANSWER_BYTES
+    body = b"x" * http.MAX_ANSWER_BYTES
     script: list[Step] = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body]
-    async with served(Server(script)) as url, Client() as client:
+    async with served(Server(script)) as url, http.Client() as client:
         assert (await client.get(url, {})).body == body
     script = [CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"]
-    async with served(Server(script)) as url, Client() as client:
+    async with served(Server(script)) as url, http.Client() as client:
         assert (await client.get(url, {})).body == b"x" * 50_000
 
 
 async def test_a_request_is_written_as_the_server_expects_it_and_no_header_brings_another_along():
     server = Server()
-    async with served(server) as url, Client() as client:
+    async with served(server) as url, http.Client() as client:
         await client.post(url, b'{"a": 1}', {"Authorization": "Bearer key"})
         await client.get(url, {})
         for value in ("a\r\nX-More: 1", "a\nb", "a\rb"):

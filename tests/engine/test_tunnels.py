@@ -9,39 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.proxies import (
-    PlayedProxy,
-    connect_proxy,
-    join,
-    listening,
-    make_authority,
-    tls_server,
-)
+from tests.engine import proxies
 from tests.harness.table import row, table
+from workers.engine import http
 from workers.engine.errors import ForbiddenAddress
-from workers.engine.http import (
-    Address,
-    BadCertificate,
-    Client,
-    Proxy,
-    UnknownHost,
-    Unreachable,
-    Way,
-    look_up,
-    proxy_addresses,
-    read_proxy,
-)
 from workers.engine.http.client import read_url
 from workers.engine.providers.addresses import AddressPolicy
 from workers.engine.providers.resolver import GuardedResolver
 
 HOST = "models.company.example"
-PROXY = Proxy("http", "proxy.example", 3128)
+PROXY = http.Proxy("http", "proxy.example", 3128)
 
 
 @asynccontextmanager
 async def socks_proxy(password=""):
-    proxy = PlayedProxy(password=password)
+    proxy = proxies.PlayedProxy(password=password)
 
     async def serve(reader, writer):
         _, methods = await reader.readexactly(2)
@@ -53,9 +35,9 @@ async def socks_proxy(password=""):
         host = await read_host(kind, reader)
         (port,) = struct.unpack("!H", await reader.readexactly(2))
         writer.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
-        await join(proxy, host, port, reader, writer)
+        await proxies.join(proxy, host, port, reader, writer)
 
-    async with listening(serve) as proxy.port:
+    async with proxies.listening(serve) as proxy.port:
         yield proxy
 
 
@@ -79,37 +61,37 @@ async def read_host(kind, reader):
     return str(ipaddress.ip_address(await reader.readexactly(4 if kind == 1 else 16)))
 
 
-PROXIES = {"http": connect_proxy, "socks5": socks_proxy}
+PROXIES = {"http": proxies.connect_proxy, "socks5": socks_proxy}
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
-    return make_authority(Path(tmp_path_factory.mktemp("authority")), HOST)
+    return proxies.make_authority(Path(tmp_path_factory.mktemp("authority")), HOST)
 
 
 async def nobody_knows(host, port):
     """As behind a company's proxy, where the names of the world are not known."""
-    raise UnknownHost
+    raise http.UnknownHost
 
 
 async def at_home(host, port):
-    return await look_up("127.0.0.1", port)
+    return await http.look_up("127.0.0.1", port)
 
 
 def through(proxy, scheme, password=""):
     user = "ada" if password else ""
-    return Proxy(scheme, "127.0.0.1", proxy.port, user, password)
+    return http.Proxy(scheme, "127.0.0.1", proxy.port, user, password)
 
 
 async def get(url, resolve=nobody_knows, **more):
-    async with Client(resolve, **more) as client:
+    async with http.Client(resolve, **more) as client:
         return await client.get(url, {})
 
 
 @table(*product(PROXIES, ["", "p@ss word"]))
 async def test_a_call_goes_through_the_proxy_to_a_name_only_it_knows(authority, scheme, password):
-    async with PROXIES[scheme](password) as proxy, tls_server(authority) as port:
-        way = Way(through(proxy, scheme, password), authority.pem)
+    async with PROXIES[scheme](password) as proxy, proxies.tls_server(authority) as port:
+        way = http.Way(through(proxy, scheme, password), authority.pem)
         answer = await get(f"https://{HOST}:{port}/v1/models", way=way)
     assert (answer.status, answer.body) == (200, b"/v1/models")
     assert proxy.asked == [f"{HOST}:{port}"]
@@ -117,19 +99,19 @@ async def test_a_call_goes_through_the_proxy_to_a_name_only_it_knows(authority, 
 
 @table(*PROXIES)
 async def test_the_certificate_is_checked_behind_a_proxy_as_well(authority, scheme):
-    async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
-        with pytest.raises(BadCertificate):
-            await get(f"https://{HOST}:{port}/", way=Way(through(proxy, scheme)))
-        way = Way(through(proxy, scheme), authority.pem)
-        with pytest.raises(BadCertificate):
+    async with PROXIES[scheme]() as proxy, proxies.tls_server(authority) as port:
+        with pytest.raises(http.BadCertificate):
+            await get(f"https://{HOST}:{port}/", way=http.Way(through(proxy, scheme)))
+        way = http.Way(through(proxy, scheme), authority.pem)
+        with pytest.raises(http.BadCertificate):
             await get(f"https://other.example:{port}/", way=way)
 
 
 async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority):
-    async with tls_server(authority) as port:
-        url, way = f"https://{HOST}:{port}/x", Way(ca_bundle=authority.pem)
+    async with proxies.tls_server(authority) as port:
+        url, way = f"https://{HOST}:{port}/x", http.Way(ca_bundle=authority.pem)
         assert (await get(url, at_home, way=way)).body == b"/x"
-        with pytest.raises(BadCertificate):  # and by no other client
+        with pytest.raises(http.BadCertificate):  # and by no other client
             await get(url, at_home)
 
 
@@ -140,11 +122,11 @@ async def test_an_authority_of_ones_own_is_believed_without_a_proxy(authority):
 )
 async def test_a_proxy_that_refuses_or_is_not_there_is_told_in_our_words(scheme, options, told):
     async with PROXIES[scheme](**options) as proxy:
-        way = Way(through(proxy, scheme, "wrong" if "password" in options else ""))
-        with pytest.raises(Unreachable, match=told):
+        way = http.Way(through(proxy, scheme, "wrong" if "password" in options else ""))
+        with pytest.raises(http.Unreachable, match=told):
             await get(f"https://{HOST}/", way=way)
     assert proxy.asked == []
-    with pytest.raises(Unreachable, match="The proxy"):
+    with pytest.raises(http.Unreachable, match="The proxy"):
         await get(f"https://{HOST}/", way=way)
 
 
@@ -152,44 +134,44 @@ async def test_a_proxy_that_refuses_or_is_not_there_is_told_in_our_words(scheme,
 async def test_a_private_address_is_not_reached_through_a_proxy(scheme, host):
     """Also by a name that leads to one, as far as it is known here."""
 
-    async def inside(name: str, port: int) -> list[Address]:
-        return await look_up("10.0.0.7" if name == "inside.example" else name, port)
+    async def inside(name: str, port: int) -> list[http.Address]:
+        return await http.look_up("10.0.0.7" if name == "inside.example" else name, port)
 
     async with PROXIES[scheme]() as proxy:
         guard = GuardedResolver(AddressPolicy(), inside)
         with pytest.raises(ForbiddenAddress):
-            await get(f"https://{host}/latest", guard, way=Way(through(proxy, scheme)))
+            await get(f"https://{host}/latest", guard, way=http.Way(through(proxy, scheme)))
     assert proxy.asked == []
 
 
 @table(*PROXIES)
 async def test_a_proxy_that_is_told_no_names_is_given_what_was_looked_up_here(authority, scheme):
     """The certificate is still that of the name. What is not known here is called nowhere."""
-    async with PROXIES[scheme]() as proxy, tls_server(authority) as port:
-        way = Way(through(proxy, scheme), authority.pem, tells_names=False)
+    async with PROXIES[scheme]() as proxy, proxies.tls_server(authority) as port:
+        way = http.Way(through(proxy, scheme), authority.pem, tells_names=False)
         assert (await get(f"https://{HOST}:{port}/x", at_home, way=way)).body == b"/x"
-        with pytest.raises(UnknownHost):
+        with pytest.raises(http.UnknownHost):
             await get(f"https://{HOST}:{port}/x", way=way)
     assert proxy.asked == [f"127.0.0.1:{port}"]
 
 
 async def test_the_second_address_is_tried_where_the_proxy_does_not_reach_the_first(authority):
-    async def has_two(host: str, port: int) -> list[Address]:
-        return [*await look_up("127.0.0.2", port), *await look_up("127.0.0.1", port)]
+    async def has_two(host: str, port: int) -> list[http.Address]:
+        return [*await http.look_up("127.0.0.2", port), *await http.look_up("127.0.0.1", port)]
 
-    async with connect_proxy(refuses=502) as proxy, tls_server(authority) as port:
+    async with proxies.connect_proxy(refuses=502) as proxy, proxies.tls_server(authority) as port:
         proxy.refused = "127.0.0.2"
-        way = Way(through(proxy, "http"), authority.pem, tells_names=False)
+        way = http.Way(through(proxy, "http"), authority.pem, tells_names=False)
         assert (await get(f"https://{HOST}:{port}/x", has_two, way=way)).body == b"/x"
     assert proxy.asked == [f"127.0.0.1:{port}"]
 
 
 @table(
-    (Way(PROXY), "http://provider.example/", True),
-    (Way(PROXY, is_for_http=False), "https://provider.example/", True),
-    (Way(PROXY, is_for_http=False), "http://provider.example/", False),
-    (Way(PROXY, left_out=("inside.example",)), "https://models.inside.example/", False),
-    (Way(), "https://provider.example/", False),
+    (http.Way(PROXY), "http://provider.example/", True),
+    (http.Way(PROXY, is_for_http=False), "https://provider.example/", True),
+    (http.Way(PROXY, is_for_http=False), "http://provider.example/", False),
+    (http.Way(PROXY, left_out=("inside.example",)), "https://models.inside.example/", False),
+    (http.Way(), "https://provider.example/", False),
 )
 def test_which_addresses_are_called_through_the_proxy(way, url, is_through):
     place = read_url(url).place
@@ -197,8 +179,8 @@ def test_which_addresses_are_called_through_the_proxy(way, url, is_through):
 
 
 async def test_the_proxy_itself_is_reached_only_where_that_is_allowed():
-    async with connect_proxy() as proxy:
-        way = Way(through(proxy, "http"))
+    async with proxies.connect_proxy() as proxy:
+        way = http.Way(through(proxy, "http"))
         with pytest.raises(ForbiddenAddress, match=str(proxy.port)):
             await get(f"https://{HOST}/", way=way, resolve_proxy=GuardedResolver(AddressPolicy()))
     assert proxy.asked == []
@@ -210,8 +192,8 @@ async def test_the_proxy_itself_is_reached_only_where_that_is_allowed():
     ("socks5h://[::1]:1080", "socks5h://[::1]:1080"),
 )
 def test_a_proxy_is_shown_without_its_password(text, shown):
-    assert read_proxy(text).shown == shown
-    assert read_proxy(read_proxy(text).shown).address == read_proxy(text).address
+    assert http.read_proxy(text).shown == shown
+    assert http.read_proxy(http.read_proxy(text).shown).address == http.read_proxy(text).address
 
 
 @table(
@@ -227,5 +209,5 @@ def test_a_proxy_is_shown_without_its_password(text, shown):
 )
 def test_what_is_no_proxy_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"Write it as http://proxy\.example:3128"):
-        read_proxy(text)
-    assert proxy_addresses(text) == []
+        http.read_proxy(text)
+    assert http.proxy_addresses(text) == []

@@ -43,10 +43,6 @@ def case(expected=None, **fields):
     return Case(position=3, fields=fields)
 
 
-def built(name, options):
-    return build_scorer(name, options)
-
-
 def quick(name, options):
     """One that judges at once; those that ask are in test_judges.py."""
     scorer = build_scorer(name, options)

@@ -1,10 +1,11 @@
 """Critics over real HTTP: what they ask, what they make of the replies, and panels of them."""
 
 import json
+from typing import Any
 
 import pytest
 
-from tests.engine.running import built, evaluation, run_document
+from tests.engine.running import evaluation, run_document
 from tests.harness.table import table
 from workers.engine.records import Case, Reply, Request
 from workers.engine.scorers import build_scorer
@@ -85,7 +86,7 @@ async def test_a_pair_is_judged_in_both_orders(replies, label, value):
         better = replies[0] if is_first else replies[1]
         return Reply(json.dumps({"better": better, "reason": "So it seems."}), 1.0)
 
-    scorer = built("pairwise", {"judge": LARGE, "against": "other"})
+    scorer: Any = build_scorer("pairwise", {"judge": LARGE, "against": "other"})
     found = await scorer.judge_by_asking("It is 42.", CASE, ask)
     assert (found.label, found.value) == (label, value)
     assert ("changed its mind" in found.reason) == (label == "changed its mind")
@@ -175,7 +176,7 @@ def test_somebody_judges_once_and_a_pair_has_one_other():
         build_scorer("rubric", {"rubric": "x", "judge": LARGE, "judges": several})
     with pytest.raises(ValueError, match="A judge is named twice"):
         build_scorer("rubric", {"judge": LARGE, "rubric": "x", "judges": [LARGE]})
-    scorer = built("rubric", {"judge": LARGE, **PANEL})
+    scorer: Any = build_scorer("rubric", {"judge": LARGE, **PANEL})
     assert list(scorer.models) == ["judge", "judges.0", "judges.1"]
     with pytest.raises(ValueError, match="not both"):
         build_scorer("pairwise", {**OTHER, "against": "earlier"})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from tests.engine.running import FakeClock, built, case, quick, run_document
+from tests.engine.running import FakeClock, case, quick, run_document
 from tests.engine.test_http import HANG_UP, Server, served
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import table
@@ -48,7 +48,7 @@ async def closing(outside):
 
 async def judged(server, answer="2", **options):
     async with served(server) as url, closing(Outside(route_to(url), FakeClock())) as outside:
-        scorer = built("webhook", {"url": url, **options})
+        scorer: Any = build_scorer("webhook", {"url": url, **options})
         return await scorer.judge_by_posting(answer, CASE, outside.post)
 
 

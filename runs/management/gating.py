@@ -59,7 +59,10 @@ def add_gates(parser: ArgumentParser) -> None:
         help="most trials that may pass in the baseline and fail now",
     )
     group.add_argument(
-        "--max-error-rate", type=float, metavar="X", help="largest share of failed trials, 0 to 1 (default: 0.05)"
+        "--max-error-rate",
+        type=float,
+        metavar="X",
+        help="largest share of failed trials, 0 to 1 (default: 0.05)",
     )
     group.add_argument(
         "--max-cost", type=float, metavar="DOLLARS", help="most that the run may cost"

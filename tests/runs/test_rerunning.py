@@ -178,7 +178,7 @@ def test_one_trial_is_run_again_and_no_longer_counted(alice, failed_run):
     assert Score.objects.filter(run=run, position=4).exists()
 
 
-def test_a_run_that_was_stopped_does_not_go_on_and_a_paused_one_stays_paused(alice, failed_run):
+def test_a_run_that_was_stopped_does_not_go_on_and_a_paused_one_does(alice, failed_run):
     run, address = failed_run, reverse("api:run_retry", args=[failed_run.pk])
     for state in (RunState.CANCELLED, RunState.FAILED):
         Run.objects.update(state=state)
@@ -187,9 +187,11 @@ def test_a_run_that_was_stopped_does_not_go_on_and_a_paused_one_stays_paused(ali
         assert "Duplicate it" in answer.json()["problems"][0]["message"]
         assert not take_snapshot(Run.objects.get(pk=run.pk))["can_retry"]
     assert positions(run) == list(range(6))
-    Run.objects.update(state=RunState.PAUSED, ended=None)
-    assert retry_failed(run, alice) == 2
-    assert Run.objects.get(pk=run.pk).state == RunState.PAUSED
+    Run.objects.update(state=RunState.PAUSED, ended=None, reason="The key was refused.")
+    run.chunks.update(state=ChunkState.PENDING)  # given back, with trials that failed already
+    assert retry_failed(run, alice) == 3
+    run.refresh_from_db()
+    assert (run.state, run.reason, positions(run)) == (RunState.RUNNING, "", [0, 3, 4])
 
 
 def test_the_doors_answer(browser, failed_run):
@@ -199,6 +201,6 @@ def test_the_doors_answer(browser, failed_run):
     assert positions(run) == [1, 2, 3, 4, 5]
     assert "Retry failed" in browser.get(run.get_absolute_url()).text
     answer = browser.post(reverse("api:run_retry", args=[run.pk]), content_type="application/json")
-    assert answer.json() == {"applied": True, "changed": True, "trials": 1}  # 1 waits with 0
+    assert answer.json() == {"applied": True, "changed": True, "trials": 2}
     assert browser.post(reverse("run_retry", args=[run.pk])).status_code == 302
-    assert positions(run) == [1, 3, 4, 5]
+    assert positions(run) == [3, 4, 5]

@@ -30,6 +30,7 @@ from runs.services.audit import record
 from runs.services.chunks.kept_answers import ANEW, answer_to_keep
 from runs.services.chunks.planning import send_pending
 from runs.services.control.budgets import refuse_if_spent
+from runs.services.control.resuming import resume_run
 from runs.services.control.rewinding import parts_of, take_out
 from runs.services.events import note
 from runs.services.gating import reopen_gate
@@ -45,7 +46,8 @@ DECIDED_ON = (
 
 @transaction.atomic
 def retry_failed(run: Run, user: AbstractBaseUser) -> int:
-    """How many failed trials are tried again. Raises ConfigurationError if the run cannot go on."""
+    """How many failed trials are tried again, by a paused run at once: it is resumed. Raises
+    ConfigurationError if the run cannot go on."""
     locked = lock_to_go_on(run)
     if decides(locked):
         _prepare_decisions(locked)
@@ -54,6 +56,7 @@ def retry_failed(run: Run, user: AbstractBaseUser) -> int:
         trials = "1 failed trial" if count == 1 else f"{count:,} failed trials"
         note(locked, f"{user.get_username()} retried {trials}.")
         record(AuditAction.RUN_RETRIED, locked, trials, actor=user)
+        resume_run(locked, user)
     return count
 
 
@@ -112,19 +115,21 @@ def refuse_without_endpoints(run: Run, scores: Iterable[Score]) -> None:
 
 
 def reopen(run: Run, scores: Iterable[Score], anew: Collection[int] = ()) -> int:
-    """Trials of chunks that are still worked on stay: their workers have them already. An answer
+    """Trials of chunks that are worked on now stay: their workers have them already. An answer
     that only could not be judged is judged again, others are looked for in the cache; those of the
     positions `anew` are asked for past it, and it loses nothing that others paid for."""
     wanted = {score.position: score for score in scores}
-    chunk_ids, found = [], []
+    closed_ids, found = [], []
     kept: dict[int, dict[str, Any]] = {}
     records = records_of(list(wanted.values())) if may_have_records(run) else {}
-    closed = run.chunks.filter(state=ChunkState.DONE).values_list("pk", "trials")
-    for chunk_id, trials in closed.iterator():
+    free = run.chunks.select_for_update().exclude(state=ChunkState.LEASED)
+    for chunk_id, state, trials, earlier in free.values_list("pk", "state", "trials", "kept"):
         if hits := [wanted[trial[0]] for trial in trials if trial[0] in wanted]:
-            chunk_ids.append(chunk_id)
+            is_closed = state == ChunkState.DONE
+            closed_ids += [chunk_id] if is_closed else []
             found += hits
-            kept[chunk_id] = {
+            kept[chunk_id] = {} if is_closed else dict(earlier or {})  # of what has no score yet
+            kept[chunk_id] |= {
                 str(score.position): one
                 for score in hits
                 if (one := answer_for(score, records.get(score.pk), anew))
@@ -132,7 +137,7 @@ def reopen(run: Run, scores: Iterable[Score], anew: Collection[int] = ()) -> int
     if not found:
         return 0
     take_out(run, found)
-    for part in parts_of(chunk_ids):
+    for part in parts_of(closed_ids):
         Chunk.objects.filter(pk__in=part).update(state=ChunkState.PENDING, sent=None, deaths=0)
     for chunk_id, answers in kept.items():
         if answers:

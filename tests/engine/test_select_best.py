@@ -1,6 +1,7 @@
 """`select_best` for notebooks: plain and async agents under a real cap."""
 
 import asyncio
+import math
 import threading
 from contextlib import contextmanager
 from itertools import product
@@ -148,6 +149,19 @@ def test_an_agent_that_fails_is_data_and_does_not_win():
     assert known(found.best).choices["solver"] == "small"
     assert found.errors == ["OSError: out of order"]
     assert {row.failed for row in found.rows} == {0, 23}
+
+
+def test_what_is_no_score_is_an_error_and_no_accuracy():
+    odd = {0: math.nan, 2: math.inf, 4: 5.0}
+
+    async def judge(expected, actual):
+        return odd.get(expected, expected == actual)
+
+    found = select_best(make_agent(True), MODELS, DATASET, judge, "brute_force")
+    told = [f"eval_fn gave {value}. A score is a number from 0 to 1" for value in odd.values()]
+    assert {error.partition(", or")[0] for error in found.errors} == set(told)
+    assert known(found.best).accuracy <= 1
+    assert {row.failed for row in found.rows} == {3}
 
 
 async def test_it_works_inside_a_running_loop_and_one_at_a_time():

@@ -7,6 +7,7 @@
 The strategy is `hybrid` of runs of kind `evolve`; the person's model and critic make the calls.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby, islice
@@ -24,6 +25,7 @@ from workers.engine.hybrid_parts import (
     RewardParts,
     critic_alone,
 )
+from workers.engine.judgements import score_of
 from workers.engine.kinds.evolve import Evolution
 from workers.engine.kinds.evolve.hybrid import Hybrid
 from workers.engine.kinds.evolve.population import Individual
@@ -257,14 +259,21 @@ class HybridOptimizationFlow:
         if said is None:
             return Outcome(None, (NotScored.name, "The critic gave no score."))
         try:
-            return Outcome(float(said), NO_ERROR, self._reward_of(query, response, float(said)))
+            score = score_of("The critic", said)
+        except Exception as error:  # noqa: BLE001 - what a critic gives is the person's own
+            return Outcome(None, failed(CRITIC_ERROR, error))
+        try:
+            return Outcome(score, NO_ERROR, self._reward_of(query, response, score))
         except Exception as error:  # noqa: BLE001 - feedback and reward are the person's own
             return Outcome(None, failed(REWARD_ERROR, error))
 
     def _reward_of(self, query: str, response: CandidateResponse, score: float) -> float:
         prompt, text = response.system_prompt, response.text
         feedback = self._feedback(prompt, query, text) if self._feedback else None
-        return float(self._reward(RewardParts(score, feedback, len(text.split()))))
+        reward = float(self._reward(RewardParts(score, feedback, len(text.split()))))
+        if not math.isfinite(reward):
+            raise ValueError(f"The reward function gave {reward}. A reward is a finite number.")
+        return reward
 
     def _of(self, trial: Trial) -> Individual:
         return self._life.individual(trial.candidate)

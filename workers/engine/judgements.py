@@ -111,6 +111,14 @@ def bounded(scorer: BaseScorer, given: object) -> Judgement:
     )
 
 
+def score_of(who: str, given: Any) -> float:
+    """From a function that a person wrote for a notebook. NaN, infinite and 5.0 are no scores."""
+    value = float(given)
+    if not 0 <= value <= 1:
+        raise ScorerFailed(f"{who} gave {value}. {ALLOWED}")
+    return value
+
+
 def is_plain(given: object) -> bool:
     """As our own scorers give it for nearly every answer, so that this is all that it costs."""
     if type(given) is not Judgement:

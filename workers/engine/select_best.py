@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from workers.engine.calling.flaws import FLAWS
 from workers.engine.errors import CallError, NoText
+from workers.engine.judgements import score_of
 from workers.engine.kinds.select.given_models import chosen_model, labels_of
 from workers.engine.kinds.select.litellm import Server, facts_of, litellm_config
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow, rounds_of, rows_of
@@ -238,14 +239,14 @@ class Work:
     async def _judged(self, expected: Any, value: Any, threads: ThreadPoolExecutor) -> float:
         """A plain judge may call a model too, so it must not keep the others waiting."""
         if inspect.iscoroutinefunction(self._judge):
-            return float(await self._judge(expected, value))
+            return score_of("eval_fn", await self._judge(expected, value))
         if self._processes is not None:
             modules = frozenset({self._judge.__module__})
             done: Any = await self._processes.call(self._judge, expected, value, modules=modules)
-            return float(done)
+            return score_of("eval_fn", done)
         loop = asyncio.get_running_loop()
         judged: Any = await loop.run_in_executor(threads, self._judge, expected, value)
-        return float(judged)
+        return score_of("eval_fn", judged)
 
 
 def candidates_of(models: Mapping[str, Sequence[Any]]) -> list[Candidate]:

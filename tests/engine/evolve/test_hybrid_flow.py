@@ -1,6 +1,7 @@
 """A person's own model and critic tune prompts: each test is a promise, or a defect of the system
 that these names come from."""
 
+import math
 import threading
 from typing import Any
 
@@ -128,6 +129,8 @@ def test_one_failure_loses_only_its_own_answer():
         def score(self, prompt: str, query: str, response: str) -> float | None:
             if "5 + 5" in query:
                 raise ValueError("The critic is tired.")
+            if "7 + 7" in query:
+                return math.nan
             return None if "6 + 6" in query else super().score(prompt, query, response)
 
     tuned = flow(llm=Model(fails_on="You guess."), critic=Moody())
@@ -143,6 +146,7 @@ def test_one_failure_loses_only_its_own_answer():
     assert all(one is not None for one in silent.candidates if one)
     assert "ValueError: The critic is tired." in tired.errors.values()
     assert "The critic gave no score." in silent.errors.values()
+    assert "ScorerFailed: The critic gave nan." in str(steps[7].errors)
     assert (tired.chosen, tired.response_shown, tired.system_prompt_used) == (None, None, None)
     guessed = [one for one in tuned.standing if one.system_prompt == "You guess."]
     assert [one.fitness for one in guessed] == [None]  # a failure is no zero, and never best

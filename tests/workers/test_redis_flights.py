@@ -134,31 +134,25 @@ async def test_calls_that_begin_while_others_are_answered_are_made_once(url):
 async def test_what_has_landed_stays_marked_until_it_is_stored(url):
     """The database is away: nobody else may pay for the answer after KEPT_SECONDS."""
     quick, slow, unstored = Provider(is_quick=True), Provider(), {KEY}
+    landed, flown = (f"flight:{key}" for key in (KEY, "f" * 64))
     short = 1000 * PATIENCE_SECONDS // 2
-    async with (
-        workers(url, 1, lock_seconds=0.5, unstored=lambda: unstored) as (flights,),
-        redis.asyncio.Redis.from_url(url) as client,
-    ):
 
-        async def until_prolonged(key):
-            await client.pexpire(f"flight:{key}", int(short))
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while True:
-                    if not short >= await client.pttl(f"flight:{key}") > 500:
-                        return
-                    await asyncio.sleep(0.005)  # Redis tells nobody: ask again
+    async def until_prolonged(name):
+        """Or shortened, to the lock of what flies."""
+        shared_redis().pexpire(name, int(short))
+        await until(lambda: not 500 < shared_redis().pttl(name) <= short)
 
+    async with workers(url, 1, lock_seconds=0.5, unstored=lambda: unstored) as (flights,):
         await flights.fly(KEY, quick.call)
-        await until_some_flight_is(url, "d")
-        await until_prolonged(KEY)
-        unstored.clear()  # it is stored; what flies is still renewed, and to the short lock
+        await until_some_flight_is("d")
+        await until_prolonged(landed)
+        unstored.clear()  # it is stored
         flying = asyncio.create_task(flights.fly("f" * 64, slow.call))
         await slow.is_called.wait()
-        for _ in range(2):
-            await until_prolonged("f" * 64)
-            await client.pexpire(f"flight:{KEY}", int(short))
-        await until_prolonged("f" * 64)
-        assert await client.pttl(f"flight:{KEY}") <= short
+        for _ in range(3):
+            shared_redis().pexpire(landed, int(short))
+            await until_prolonged(flown)
+        assert shared_redis().pttl(landed) <= short
         slow.may_answer.set()
         await flying
 

@@ -154,10 +154,12 @@ class Standing(Generic[Key]):
         return math.fsum(each.total for each in tries) / n if n else None
 
     def sort_key(self, key: Key) -> tuple[bool, float, float, int]:
-        value = self.mean(key) if key in self.ranked else None
-        if value is None:
+        """Of equal ones who failed less on the cases that not all have reached yet is first."""
+        if key not in self.ranked or self.mean(key) is None:
             return (True, 0.0, 0.0, self._places[key])
-        return (False, -lower_end(self._of_common(key), self._floor), -value, self._places[key])
+        tries = (self._of_common(key), list(self._by_candidate[key].values()))
+        common, everything = (lower_end(each, self._floor) for each in tries)
+        return (False, -common, -everything, self._places[key])
 
     def _of_common(self, key: Key) -> list[Tries]:
         cases = self._by_candidate[key].items()

@@ -53,10 +53,10 @@ ENGINE = (
         "cache or repeat or identity or provider",
     ),
     Mutant(
-        "failing breaks a tie",
+        "ranks go by what was answered",
         "workers/engine/statistics/boards.py",
-        "-(wrong or 0.0), self._places",
-        "(wrong or 0.0), self._places",
+        "lower_end(each, self._floor) for each",
+        "lower_end([one for one in each if one.n], self._floor) for each",
         "tests/engine tests/runs",
         "board or statistic or rank",
     ),

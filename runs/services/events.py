@@ -14,6 +14,7 @@ from runs.services.webhooks import announce_failing
 from workers.engine.batch_sizes import Queueing
 from workers.engine.throttling.permits import LimitChange
 
+LONGEST_REASON = 300  # characters, as in the table
 LIMIT_WORDS = {
     "max_concurrent": "calls at once",
     "requests_per_minute": "requests a minute",
@@ -68,9 +69,11 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
     live = Run.objects.filter(pk__in=run_ids, state__in=RunState.live())
     model = model_of(change.key)
     is_better = change.after >= change.before
-    reason = "" if change.after else f"{model} is failing; it is tried again soon."
+    last = f" The last error: {change.cause}" if change.cause else ""
+    told = f"{model} is failing; it is tried again soon.{last}"[:LONGEST_REASON]
+    reason = "" if change.after else told
     why = LIMIT_REASONS.get(change.reason, change.reason)
-    message = f"Calls at once to {model} went from {change.before} to {change.after}: {why}."
+    message = f"Calls at once to {model} went from {change.before} to {change.after}: {why}.{last}"
     for run in live:
         RunEvent.objects.create(
             run=run,

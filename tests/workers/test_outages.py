@@ -80,6 +80,8 @@ def test_the_other_models_of_a_run_go_on_while_one_fails(alice, both, endpoint, 
         aside = run.chunks.filter(state=ChunkState.SET_ASIDE)
         wait_until(aside.exists)
         assert is_in(run, RunState.RUNNING)  # its other trials may still get an answer
+        wait_until(run.events.filter(message__contains="The last error: ").exists)
+        assert "sim-large is failing; it is tried again soon. The last error: " in run.reason
         assert run.done - run.scored <= SLOTS
         dropped = create_run(alice, {**both, "cache": "off"})
         wait_until(dropped.chunks.filter(state=ChunkState.SET_ASIDE).exists)

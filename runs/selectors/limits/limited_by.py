@@ -114,7 +114,8 @@ def silence_of(model: ModelNow) -> LimitedBy | None:
     if state.is_broken:
         left = formatting.duration(state.broken_seconds)
         tried = f"the next try is in {left}" if state.broken_seconds else "one call is tried"
-        text = f"{label} keeps failing, so no calls are made: {tried}. The Errors tab says why."
+        tried = f"{tried}. The Events tab says why."
+        text = f"{label} keeps failing, so no calls are made: {tried}"
         return LimitedBy(cause="breaker", limit=0, model=label, text=text)
     if state.gate_seconds:
         left = formatting.duration(state.gate_seconds)

@@ -147,6 +147,7 @@ class Caller:
             permit.is_late = isinstance(error, TimedOut)
             permit.is_troubled = error.is_transient and not permit.is_late
             permit.refusal = None if error.is_transient else error
+            permit.trouble = str(error) if error.is_transient else ""
             return
         seconds = error.retry_after_seconds
         if seconds is None:

@@ -79,6 +79,7 @@ class LimitChange(NamedTuple):
     before: int
     after: int
     reason: str
+    cause: str = ""  # the last trouble with the calls of this process, where it opened a breaker
 
 
 class Grant(NamedTuple):

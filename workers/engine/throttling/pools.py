@@ -26,6 +26,7 @@ class Permit:
     nanos_reserved: int = 0  # billionths of a dollar
     nanos_used: int = 0
     refusal: CallError | None = None  # the same call would be refused again
+    trouble: str = ""  # why it failed, though the same call may be answered later
 
 
 @dataclass(slots=True)

@@ -59,6 +59,7 @@ class Throttle:
         self._in_use: dict[str, int] = {}
         self._gates: dict[str, float] = {}
         self._latencies: dict[str, LatencyByFlight] = {}  # of keys whose server may let calls wait
+        self._troubles: dict[str, str] = {}  # the last one of calls under keys with a breaker
         self._told_queueing: dict[tuple[str, str], int] = {}  # the size, by key and group
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()  # somebody waits and nothing flies: the spacing is over
@@ -72,6 +73,8 @@ class Throttle:
     def end_call(self, pool: Pool, permit: Permit) -> None:
         """Take a permit back, with what became of its call."""
         pool.settle(permit)
+        if permit.trouble:
+            self._troubles |= {q.key: permit.trouble for q in pool.quotas if q.is_guarded}
         if pool.report.is_urgent:
             self._close_gate(pool)
             self._wake.set()
@@ -257,7 +260,8 @@ class Throttle:
                 pool.refund()
                 self._release(pool)  # whoever wanted it was cancelled meanwhile
         for change in grant.changes:
-            self._on_change(change, self._groups_under(change.key))
+            cause = "" if change.after else self._troubles.get(change.key, "")
+            self._on_change(change._replace(cause=cause), self._groups_under(change.key))
         if grant.refusals and pool.refusal:
             key = next(quota.key for quota in pool.quotas if quota.models)
             self._on_refusals(key, grant.refusals, pool.refusal)

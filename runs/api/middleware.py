@@ -39,6 +39,8 @@ def translate(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         413: refused.sentence if (refused := refused_of(request)) else TOO_LARGE,
     }
     told = details.get(status, response.reason_phrase)
-    return report(
-        request, RequestProblem(status, told, headers={"Allow": allowed} if allowed else {})
-    )
+    answer = report(request, RequestProblem(status, told))
+    for name, value in response.headers.items():  # among them those that protect every answer
+        if name != "Content-Length":
+            answer.headers.setdefault(name, value)
+    return answer

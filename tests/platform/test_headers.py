@@ -29,7 +29,15 @@ EVERYWHERE = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-ADDRESSES = ["/healthz", "/", "/admin/", "/no-such-page", "/static/uplot/uPlot.min.css"]
+ADDRESSES = [
+    "/healthz",
+    "/",
+    "/admin/",
+    "/no-such-page",
+    "/static/uplot/uPlot.min.css",
+    "/api/v1/runs",
+    "/api/v1/no-such-route",
+]
 
 
 @pytest.fixture

@@ -206,13 +206,13 @@ async def test_an_adaptive_limit_starts_gently_and_doubles_while_all_goes_well(a
     assert (await report(ann, held=20, good=20)).permits == 20
     grant = await report(ann, held=40, good=60)
     assert grant.permits == 60
-    assert grant.changes[-1][1:] == (40, 100, "slow start")
+    assert grant.changes[-1][1:4] == (40, 100, "slow start")
 
 
 async def test_one_episode_of_429s_cuts_once_and_ends_the_slow_start(client, ann, ben):
     await report(ann, held=20, good=20)
     grant = await report(ann, held=40, throttled=7)
-    assert [change[1:] for change in grant.changes] == [(40, 32, "cut: the provider said 429")]
+    assert [change[1:4] for change in grant.changes] == [(40, 32, "cut: the provider said 429")]
     await hold(client, "cool")
     assert (await report(ben, throttled=9)).changes == ()
     assert await limit_now(client) == 32

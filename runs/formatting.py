@@ -1,6 +1,7 @@
 """How numbers are written, once, for the first render, the live frames and the exports alike."""
 
 import math
+from typing import Any
 
 NOTHING = "–"  # what a person sees where there is no number yet
 
@@ -186,3 +187,11 @@ def signed_interval(low: float | None, high: float | None) -> str:
 def without_endpoint(name: str, prefix: str) -> str:
     """A combination's name without the endpoint that all of its models share, as in `openai/`."""
     return name.replace(f"={prefix}", "=") if prefix else name
+
+
+def excerpt(text: Any, length: int = 200) -> str:
+    """The beginning of an untrusted text on one line: lists show no more than that."""
+    line = " ".join(str(text)[: length * 4].split())
+    if len(line) <= length:
+        return line
+    return line[: length - 1].rstrip() + "…"

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from runs.models import Configuration
-from runs.selectors.gates import BASELINE, FIELDS
+from runs.selectors.gates import BASELINE, FIELDS, LONGEST_CANDIDATE
 from workers.engine.errors import Problem
 from workers.engine.statistics.gates import DEFAULT_ALPHA
 
@@ -39,6 +39,13 @@ class GateForm(forms.Form):
     )
     min_score = forms.FloatField(
         required=False, label="Least score", help_text="Failed trials count as wrong."
+    )
+    score_of = forms.CharField(
+        required=False,
+        max_length=LONGEST_CANDIDATE,
+        empty_value=None,
+        label="Whose score",
+        help_text="A candidate, as the leaderboard names it. Empty: the best.",
     )
     max_error_rate = forms.FloatField(
         required=False,

@@ -180,8 +180,8 @@ class SiteKind:
         return run.candidates.filter(role=EVALUATE).order_by("position")
 
     def headlines(self, runs: Sequence[Run]) -> Mapping[int, Estimate]:
-        """What lists show of runs of this kind, by their numbers, where that is not the mean over
-        all trials, nor the score of what was chosen."""
+        """What stands for runs of this kind, by their numbers, where that is not the score of the
+        best candidate."""
         return {}
 
     def board_record(self, run: Run) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from workers.engine.kinds import read_configuration
 from workers.engine.statistics.gates import GateError, Gates, judge
 
 LAST = "last"
+MOST_NAMED = 10  # of the candidates that there are
 NO_BASELINE = (
     "There is no complete run of this name with the same scorers yet, so there is no baseline."
 )
@@ -41,7 +42,10 @@ def add_gates(parser: ArgumentParser) -> None:
         "--min-score",
         type=float,
         metavar="X",
-        help="lowest mean score allowed; failed trials count as wrong",
+        help="lowest score of the best candidate allowed; failed trials count as wrong",
+    )
+    group.add_argument(
+        "--score-of", metavar="NAME", help="judge the score of this candidate, not of the best"
     )
     group.add_argument(
         "--baseline",
@@ -109,12 +113,14 @@ def read_gates(
     that is judged, when it exists already."""
     gates = Gates(
         min_score=options["min_score"],
+        score_of=options["score_of"],
         max_error_rate=options["max_error_rate"],
         max_cost=options["max_cost"],
         max_regressions=options["max_regressions"],
         alpha=options["alpha"],
     )
     gates.check(has_baseline=bool(options["baseline"]))
+    check_candidate(gates.score_of, document)
     for name in ("junit", "summary", "html"):
         check_folder(options[name])
     if options["records"] and not options["export"]:
@@ -133,6 +139,17 @@ def read_gates(
         options["html"],
         lacks_baseline=bool(options["baseline"]) and baseline is None,
     )
+
+
+def check_candidate(named: str | None, document: dict[str, Any]) -> None:
+    """Of kinds that make all their candidates at the beginning."""
+    configuration = read_configuration(document)
+    if not named or configuration.learns:
+        return
+    names = [candidate.name for candidate in configuration.make_candidates()]
+    if named not in names:
+        known = ", ".join(f"“{name}”" for name in names[:MOST_NAMED])
+        raise GateError(f"--score-of {named}: there is none of this name. There are {known}.")
 
 
 def check_folder(path: Path | None) -> None:
@@ -163,7 +180,7 @@ def find_baseline(
 def report_of_here(run: HereRun, asked: Asked) -> Report:
     comparison = compare_with(asked.baseline, here_results.side_of(run))
     found = here_results.find(run)
-    outcome = here_results.outcome_of(run, found)
+    outcome = here_results.outcome_of(run, found, asked.gates.score_of or "")
     confirmation = here_results.confirmation_of(run)
     errors = Counter(score.error for score in run.scores if score.error)
     return Report(

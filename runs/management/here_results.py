@@ -8,14 +8,13 @@ import orjson
 from runs.kinds import kind_named
 from runs.kinds.base import Findings, RunHere
 from runs.management.here_runs import HereRun, standing_of
-from runs.management.voices import Standing
 from runs.reports.report import CandidateLine
 from runs.selectors.comparing.cases import GivenCases
 from runs.selectors.comparing.sides import Side, scorers_of
 from runs.selectors.limits.limits import slots_now
 from runs.selectors.runs.confirmation import Confirmation, Rival, add_up, estimate_of, versus_rival
 from runs.selectors.runs.leaderboard import VersusBest
-from runs.selectors.runs.outcome import score_found
+from runs.selectors.runs.outcome import score_found, score_on_board
 from runs.selectors.runs.trial_roles import RoleLine, read_line
 from runs.selectors.scores.columns import CARRIED, ScoreLine, row_of, score_line
 from runs.services.chunks.judge_totals import count_judging
@@ -35,7 +34,7 @@ def find(run: HereRun) -> Findings | None:
     return kind.find_here(here)
 
 
-def outcome_of(run: HereRun, found: Findings | None = None) -> Outcome:
+def outcome_of(run: HereRun, found: Findings | None = None, named: str = "") -> Outcome:
     standing = standing_of(run)
     ending: Ending = run.stopped.by if run.stopped else "finished"
     return Outcome(
@@ -44,18 +43,18 @@ def outcome_of(run: HereRun, found: Findings | None = None) -> Outcome:
         planned=standing.planned,
         done=standing.done,
         failed=standing.failed,
-        **(score_found(found) if found else mean_score(run, standing)),
+        **score_of_run(run, found, named),
         cost=standing.cost,
         unpriced=standing.unpriced,
     )
 
 
-def mean_score(run: HereRun, standing: Standing) -> dict[str, Any]:
-    values = [score.value for score in run.evaluations if score.value is not None]
-    return {
-        "score": board_of(run).overall,
-        "value_failures_wrong": sum(values) / standing.done if standing.done else None,
-    }
+def score_of_run(run: HereRun, found: Findings | None, named: str) -> dict[str, Any]:
+    """As of a stored run."""
+    chooses = kind_named(run.configuration.kind).chooses
+    if found and not named and (found.score or chooses):
+        return score_found(found)
+    return score_on_board(board_of(run), evaluated_names(run), named)
 
 
 def role_lines(run: HereRun) -> dict[str, RoleLine]:

@@ -23,7 +23,7 @@ from workers.engine.here import Stop, run_here
 from workers.engine.records import EVALUATE, Candidate, Case, Reply, Score
 from workers.engine.spec.checks import check_against
 from workers.engine.spec.configuration import Configuration, count_trials, with_expected
-from workers.engine.statistics.intervals import Estimate, estimate_mean
+from workers.engine.statistics.boards import NOTHING_YET, Sums, floor_of, lower_end
 from workers.quotas import model_quota
 from workers.wiring import Clients, build_provider, prices_of
 
@@ -153,7 +153,6 @@ async def _tell(run: HereRun, voice: Voice) -> None:
 
 def standing_of(run: HereRun) -> Standing:
     evaluated = run.evaluations
-    found = mean_of(evaluated)
     return Standing(
         state=run.state if run.seconds else "running",
         planned=run.planned,
@@ -162,10 +161,17 @@ def standing_of(run: HereRun) -> Standing:
         cached=sum(score.cached for score in evaluated),
         cost=sum(score.spent for score in run.scores),
         unpriced=sum(score.unpriced_in_all for score in run.scores),
-        score=found.value if found else None,
+        score=score_of_best(evaluated),
     )
 
 
-def mean_of(scores: Sequence[Score]) -> Estimate | None:
-    values = [score.value for score in scores if score.value is not None]
-    return estimate_mean(len(values), sum(values), sum(value * value for value in values))
+def score_of_best(scores: Sequence[Score]) -> float | None:
+    """By its sums, so that it can be said every second."""
+    sums: dict[str, Sums] = {}
+    for score in scores:
+        seen = sums.get(score.trial.candidate, NOTHING_YET)
+        sums[score.trial.candidate] = seen.plus(score.value, score.passed)
+    floor = floor_of(sums.values())
+    scored = [one for one in sums.values() if one.n]
+    best = max(scored, key=lambda one: lower_end([one], floor), default=None)
+    return best.total / best.n if best else None

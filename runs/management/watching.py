@@ -17,6 +17,7 @@ from runs.models import Run, RunState
 from runs.selectors.limits.limits import WAITING
 from runs.selectors.runs.outcome import PAUSED_BY, has_stopped
 from runs.selectors.runs.planned import most_word
+from runs.selectors.runs.run_list import describe
 from runs.selectors.worker_beats import count_workers
 from runs.services.runs import cancel_run
 
@@ -116,6 +117,7 @@ def refuse_without_site() -> None:
 
 
 def standing_of(run: Run) -> Standing:
+    [row] = describe([run])
     return Standing(
         state=run.state,
         planned=run.planned,
@@ -124,7 +126,7 @@ def standing_of(run: Run) -> Standing:
         cached=run.cached,
         cost=run.cost,
         unpriced=run.unpriced,
-        score=run.value_sum / run.scored if run.scored else None,
+        score=row.score.value if row.score else None,
     )
 
 

@@ -16,8 +16,9 @@ from runs.selectors.runs.outcome import outcome_of
 from workers.engine.statistics.gates import Check, Gates, Outcome, judge
 
 NO_GATES = Gates()
+LONGEST_CANDIDATE = 250  # characters of a name, as in its table
 BASELINE = "baseline"  # its number, beside the gates
-FIELDS = ("min_score", "max_error_rate", "max_cost", "max_regressions", "alpha")
+FIELDS = ("min_score", "score_of", "max_error_rate", "max_cost", "max_regressions", "alpha")
 AGAINST_BASELINE = {"baseline", "regressions"}  # checks whose failure is a regression
 
 
@@ -50,7 +51,7 @@ class GateAnswer(BaseModel):
 def judge_run(run: Run, gates: Gates = NO_GATES, baseline: Run | None = None) -> Judged:
     comparison: Any = compare_sides(side_of(baseline), side_of(run)) if baseline else None
     found = kind_of(run).find(run)
-    outcome = outcome_of(run, timezone.now(), found)
+    outcome = outcome_of(run, timezone.now(), found, gates.score_of or "")
     held_out = held_out_of(run)
     confirmation = held_out.confirmation if held_out else None
     told = confirmation.sentence if confirmation else ""

@@ -18,13 +18,16 @@ def keep_figures(run_id: int) -> None:
     if run is None or not run.is_finished:
         return  # it was removed, or goes on again
     board = compute(run)
-    overall = board.overall
+    found = board.figures[board.best].estimate if board.best else None
     RunFigures.objects.update_or_create(
         run=run,
         defaults={
             "stamp": stamp_of(run),
-            "low": overall.low if overall else None,
-            "high": overall.high if overall else None,
+            "best_id": board.best,
+            "score": found.value if found else None,
+            "low": found.low if found else None,
+            "high": found.high if found else None,
+            "n": found.n if found else None,
             "document": pack(board),
         },
     )

@@ -54,6 +54,8 @@ def set_gate(
 def problems_with(
     stored: Configuration, baseline: Run | None, given: dict[str, Any]
 ) -> list[Problem]:
+    if "score_of" in given and "min_score" not in given:
+        return [Problem("score_of", "Give the least score that this candidate must have, too.")]
     if baseline is None:
         alone = [name for name in ("max_regressions", "alpha") if name in given]
         told = "This compares with a baseline: choose a run, or leave it empty."
@@ -70,8 +72,10 @@ def problems_with(
 
 
 def gate_text(stored: Configuration) -> str:
-    asked = asked_by(stored)
-    words = [f"{name.replace('_', ' ')} {value:g}" for name, value in asked.items()]
+    words = [
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}"
+        for name, value in asked_by(stored).items()
+    ]
     return ", ".join(words) or "nothing is asked any more"
 
 

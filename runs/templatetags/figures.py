@@ -30,15 +30,7 @@ register.filter("signed", formatting.signed)
 register.filter("digits", formatting.digits)
 register.filter("dollars", formatting.dollars)
 register.filter("score_interval", formatting.score_interval)
-
-
-@register.filter
-def excerpt(text: Any, length: int = 200) -> str:
-    """The beginning of an untrusted text on one line: lists show no more than that."""
-    line = " ".join(str(text)[: length * 4].split())
-    if len(line) <= length:
-        return line
-    return line[: length - 1].rstrip() + "…"
+register.filter("excerpt", formatting.excerpt)
 
 
 @register.filter

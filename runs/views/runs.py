@@ -49,7 +49,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     shown, filters = shown_columns(request), read_run_filters(request.GET, request.user.pk)
     older = read_whole_number(request.GET.get("before"))
     newer = read_whole_number(request.GET.get("after"))
-    page = list_runs(with_marks(visible, request.user), filters, older, newer, shown)
+    page = list_runs(with_marks(visible, request.user), filters, older, newer)
     context = {
         "section": "runs",
         "counters": counters,
@@ -109,7 +109,7 @@ def runs_news(request: HttpRequest) -> HttpResponse:
     shown = [number for number in numbers if number is not None]
     newest, counters = read_whole_number(request.GET.get("newest")), count_runs(visible)
     marked = with_marks(visible, request.user)
-    news = read_news(marked, filters, shown, newest, shown_now)
+    news = read_news(marked, filters, shown, newest)
     context = {
         "counters": counters,
         "filters": filters,

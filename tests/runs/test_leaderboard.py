@@ -11,17 +11,23 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.timezone import now
 
 from runs.models import Run, RunFigures, RunState
 from runs.reports.leaderboard_table import leaderboard_table, lines_below
 from runs.reports.markdown import write_markdown
 from runs.run_reports import report_of_run
+from runs.selectors.gates import judge_run
 from runs.selectors.runs import board_figures
+from runs.selectors.runs.board_figures import stored_scores
 from runs.selectors.runs.leaderboard import leaderboard
+from runs.selectors.runs.run_list import describe
+from runs.selectors.runs.run_summary import summarise
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.board_figures import keep_figures
 from tests.harness.factories import client_of, make_dataset, run_document
 from tests.runs.comparing_parts import OPEN, make_scored
+from workers.engine.statistics.gates import Gates
 from workers.engine.statistics.intervals import estimate_mean
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +39,8 @@ RIGHT, WRONG, FAILED = 1.0, 0.0, None  # what becomes of a trial
 def make(owner, *rows, repeats=1, **fields):
     """A run with a candidate a row: what became of its cases, or of each repeat of them."""
     dataset = make_dataset(owner, rows=len(rows[0]))
-    document = run_document(dataset, repeats=repeats)
+    prompts = [{"name": f"prompt {number}", "user": "{{question}}"} for number in range(len(rows))]
+    document = run_document(dataset, repeats=repeats, prompts=prompts)
     given = {"document": document, "planned": len(rows[0]) * len(rows), **fields}
     return make_scored(owner, dataset, *rows, **given)
 
@@ -74,6 +81,43 @@ def test_a_candidate_that_fails_can_not_win_and_one_better_on_every_case_is_sepa
     assert best.leads
     assert other.versus_best.difference.mean == pytest.approx(-0.1)
     assert other.versus_best.difference.low <= -0.1 <= other.versus_best.difference.high < 0
+
+
+@pytest.mark.parametrize("state", [RunState.COMPLETED, RunState.RUNNING])
+def test_the_score_of_a_run_is_that_of_its_best_candidate_on_every_page(alice, state):
+    poor, good = [RIGHT] * 4 + [WRONG] * 6, [RIGHT] * 9 + [WRONG]
+    lucky, late = [RIGHT] + [FAILED] * 9, [RIGHT] + [OPEN] * 9
+    run = make(alice, poor, good, lucky, late, state=state, ended=None)
+    best = run.candidates.get(position=1)
+    for is_stored in (False, True):
+        if is_stored:
+            Run.objects.filter(pk=run.pk).update(state="completed", ended=now())
+            run.refresh_from_db()
+            keep_figures(run.pk)
+        assert bool(stored_scores([run])) is is_stored
+        text = take_snapshot(run)["text"]
+        assert text["score"] == "0.900"
+        assert text["score_context"] == f"95 % interval, n = 10; the best: {best.name}"
+        [row], [told] = describe([run]), summarise([run])
+        assert row.score
+        assert (row.score.value, row.best, told.score.value) == (0.9, best, 0.9)
+        assert told.score.value_failures_wrong == 0.9
+        assert told.best
+        assert told.best.candidate == best.key
+
+
+def test_gates_judge_the_best_candidate_or_the_one_that_is_named(alice):
+    run = make(alice, [RIGHT] * 9 + [WRONG], [RIGHT] * 6 + [FAILED] * 4)
+    first, second = run.candidates.order_by("position").values_list("name", flat=True)
+    for named, passed, told in (
+        (None, True, f"Score of “{first}” 0.9000, failed trials counted as wrong"),
+        (second, False, f"Score of “{second}” 0.6000, failed trials counted as wrong"),
+        ("nobody", False, "No trial of “nobody” was scored"),
+    ):
+        gates = Gates(min_score=0.8, max_error_rate=1, score_of=named)
+        [check] = [one for one in judge_run(run, gates).checks if one.name == "score"]
+        assert check.passed is passed
+        assert check.told.startswith(told)
 
 
 def test_the_first_is_marked_when_it_is_separable_from_the_second(alice):
@@ -257,5 +301,5 @@ def test_reports_tell_the_same(alice):
         *("candidate", "score", "95 %", "to the best", "majority", "pass@4", "pass^4")
     ]
     assert report.outcome.score is not None
-    assert report.outcome.score.n == 80  # one score of all, its interval by case
-    assert report.outcome.score.low < 0.7
+    assert report.outcome.score.n == 40  # of the best, its interval by case
+    assert report.outcome.score.low < 0.73  # 0.91 if trials were cases

@@ -92,12 +92,16 @@ def test_a_running_run_is_told_in_text_and_ticks_hold_only_the_end_of_its_chart(
     )  # fmt: skip
     for second in range(5):
         RunSample.objects.create(run=run, second=second, fresh=2, cached=1, in_flight=6)
+    counted = {"scored": 14, "failed": 1, "value_sum": 7.0, "value_square_sum": 7.0}
+    run.candidates.filter(position=0).update(done=15, **counted)
     run.refresh_from_db()
     snapshot = take_snapshot(run)
     text = snapshot["text"]
     assert (snapshot["seq"], snapshot["percent"]) == (9, 50.0)
     assert (text["progress"], text["score"]) == ("15 of 30 trials", "0.500")
-    assert text["score_context"] == "n = 14; 0.467 if failures count as wrong"
+    assert text["score_context"] == (
+        "95 % interval, n = 14; 0.467 if failures count as wrong; the best: a · simulated/sim-small"
+    )
     assert text["cache_context"] == "11 sent, 3 from cache, 1 shared with identical calls"
     assert text["in_flight_context"] == "limit 20, peak 0"
     assert text["eta"].startswith("about ")

@@ -214,10 +214,10 @@ def test_a_selection_scores_and_is_compared_as_what_it_chose_else_who_saw_most(s
     selection.chosen = small.position
     selection.save(update_fields=["chosen"])
     for others in ([], [make_selection(alice, selection.dataset)]):
-        assert find_leaders([selection, *others])[selection.pk] == small
+        assert find_leaders([selection, *others])[selection.pk].candidate == small
     selection.chosen = None  # as selections of an earlier version have none
     selection.save(update_fields=["chosen"])
-    assert find_leaders([selection])[selection.pk].name == "solver=simulated/sim-large"
+    assert find_leaders([selection])[selection.pk].candidate.name == "solver=simulated/sim-large"
     selection.state = RunState.RUNNING
     assert find_leaders([selection]) == {}
     assert describe([selection])[0].score is None

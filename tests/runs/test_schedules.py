@@ -244,7 +244,9 @@ def went(stored, dataset, right, **fields):
     """A run of ten trials, so many of them right."""
     given = {"done": 10, "scored": 10, "value_sum": right, "value_square_sum": right}
     made = {"configuration": stored, "configuration_version": 1, "latency_bins": {"100": 10}}
-    return make_run(stored.owner, dataset, **{**given, **made, "cost": 0.25, **fields})
+    run = make_run(stored.owner, dataset, **{**given, **made, "cost": 0.25, **fields})
+    run.candidates.update(**given)
+    return run
 
 
 def test_points_are_complete_runs_in_order_and_only_those_that_one_sees(

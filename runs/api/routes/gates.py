@@ -12,7 +12,7 @@ from runs.api.router import Routes
 from runs.api.routes.configurations import ConfigurationName
 from runs.models import Configuration, Run, Scope
 from runs.roles import Permission
-from runs.selectors.gates import FIELDS
+from runs.selectors.gates import FIELDS, LONGEST_CANDIDATE
 from runs.services.gating import set_gate
 from workers.engine.spec.configuration import Strict
 
@@ -27,6 +27,9 @@ class GateBody(Strict):
         Field(ge=1, le=2**63 - 1, description="A complete run with the same scorers."),
     ] = None
     min_score: Annotated[float | None, Field(description="Failed trials count as wrong.")] = None
+    score_of: Annotated[
+        str | None, Field(max_length=LONGEST_CANDIDATE, description="Whose score; null: the best.")
+    ] = None
     max_error_rate: Annotated[
         float | None, Field(ge=0, le=1, description="A share of the trials. Not given: 0.05.")
     ] = None
@@ -44,6 +47,7 @@ class GateBody(Strict):
 class GateAsked(BaseModel):
     baseline: int | None
     min_score: float | None
+    score_of: str | None
     max_error_rate: float | None
     max_cost: float | None
     max_regressions: int | None

@@ -18,7 +18,6 @@ from workers.engine.kinds.rollout.report import (
     RolloutReport,
     as_record,
     as_summary,
-    estimate,
     report_of,
 )
 from workers.engine.spec.documents import write_document
@@ -28,17 +27,11 @@ NUMBERS = {"return", "episodes", "failed"}
 
 
 class RolloutFindings(Findings):
-    """Its score is the mean return of all episodes: who is better depends on the mission."""
+    """Its score is that of its board: of the best policy over all missions."""
 
     def __init__(self, report: RolloutReport) -> None:
         self.report = report
-        values = [
-            episode.value
-            for mission in report.missions
-            for episode in mission.episodes
-            if episode.value is not None
-        ]
-        self.score = estimate(values)
+        self.score = None
         self.value_failures_wrong = None  # a failed episode has no return, and a zero is one
         self.best = None
 

@@ -24,7 +24,7 @@ from workers.engine.statistics.paired import Difference
 from workers.engine.statistics.repeats import Alike
 from workers.engine.statistics.separating import Separation
 
-BOARD_VERSION = 2  # raise it when the same scores come to another board
+BOARD_VERSION = 3  # raise it when the same scores come to another board
 REST = 25  # times as long as figures took, they are good enough: 4 % of a processor at most
 WARM_RUNS = 64
 
@@ -86,18 +86,14 @@ def stored_board(run: Run, stamp: str) -> Board[int] | None:
     return unpack(found.document) if found else None
 
 
-def stored_scores(runs: Iterable[Run]) -> dict[int, Estimate]:
-    """The mean scores of those that have ended, with their intervals, in one question."""
+def stored_scores(runs: Iterable[Run]) -> dict[int, RunFigures]:
+    """The best candidate of those that have ended, and its score, in one question."""
     ended = {run.pk: run for run in runs if run.is_finished and run.scored}
     if not ended:
         return {}
-    rows = RunFigures.objects.filter(run__in=ended)
-    found: dict[int, Estimate] = {}
-    for run_id, stamp, low, high in rows.values_list("run_id", "stamp", "low", "high"):
-        run = ended[run_id]
-        if low is not None and high is not None and stamp == stamp_of(run):
-            found[run_id] = Estimate(run.value_sum / run.scored, low, high, run.scored)
-    return found
+    rows = RunFigures.objects.filter(run__in=ended, best__isnull=False).select_related("best")
+    rows = rows.defer("document", "best__document", "best__latency_bins")
+    return {row.run_id: row for row in rows if row.stamp == stamp_of(ended[row.run_id])}
 
 
 def compute(run: Run) -> Board[int]:
@@ -119,7 +115,6 @@ def pack(board: Board[int]) -> dict[str, Any]:
         "order": board.order,
         "common": board.common,
         "is_even": board.is_even,
-        "overall": board.overall,
         "figures": {str(key): pack_figures(each) for key, each in board.figures.items()},
     }
 
@@ -140,7 +135,6 @@ def unpack(document: Mapping[str, Any]) -> Board[int]:
         figures={int(key): unpack_figures(each) for key, each in document["figures"].items()},
         common=document["common"],
         is_even=document["is_even"],
-        overall=Estimate(*document["overall"]) if document["overall"] else None,
     )
 
 
@@ -153,6 +147,7 @@ def unpack_figures(document: Mapping[str, Any]) -> Figures:
         estimate=Estimate(*estimate) if estimate else None,
         is_share=document["is_share"],
         bootstrap=Interval(*drawn) if drawn else None,
+        lower_end=document["lower_end"],
         compared=document["compared"],
         is_ranked=document["is_ranked"],
         separation=unpack_separation(*separation) if separation else None,

@@ -152,7 +152,7 @@ def in_order(board: Board[int], candidates: Iterable[Candidate]) -> list[Candida
 def told_only(run: Run, role: str) -> list[LeaderboardRow]:
     """The candidates of another role, in the order of their birth, without a rank. Only the best,
     when it is confirmed, has a score: what became of the others is told to the strategy."""
-    nothing: Board[int] = Board([], {}, 0, True, None)
+    nothing: Board[int] = Board([], {}, 0, True)
     return [
         row_of(run, 0, candidate, nothing, planned=max(1, candidate.done), best_failed=0)
         for candidate in run.candidates.filter(role=role)

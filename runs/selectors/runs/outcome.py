@@ -1,13 +1,17 @@
 """What became of a run, as gates judge it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
 from django.db.models import Count
 
+from runs.kinds import kind_of
 from runs.models import Run, RunState
 from runs.selectors.limits.budgets import spent_lines
 from runs.selectors.runs.board_figures import figures_of
+from workers.engine.records import EVALUATE
+from workers.engine.statistics.boards import Board, Key
 from workers.engine.statistics.gates import Ending, Outcome
 from workers.engine.statistics.intervals import Estimate
 
@@ -34,8 +38,8 @@ def has_stopped(run: Run) -> bool:
     return run.is_finished or is_held
 
 
-def outcome_of(run: Run, now: datetime, found: Found | None = None) -> Outcome:
-    """Its score is that of what it found, if its kind finds anything."""
+def outcome_of(run: Run, now: datetime, found: Found | None = None, named: str = "") -> Outcome:
+    """Its score is that of what it found, else of its best candidate, or of the one `named`."""
     ending = _ENDINGS.get(run.state) or ("budget" if spent_lines(run, now) else "errors")
     return Outcome(
         ending=ending,
@@ -43,22 +47,34 @@ def outcome_of(run: Run, now: datetime, found: Found | None = None) -> Outcome:
         planned=run.planned,
         done=run.done,
         failed=run.failed,
-        **(score_found(found) if found else run_score(run)),
+        **score_of_run(run, found, named),
         cost=run.cost,
         unpriced=run.unpriced,
     )
 
 
-def run_score(run: Run) -> dict[str, Any]:
-    """Its interval is for cases like these: answers to one case belong together."""
-    return {
-        "score": figures_of(run).overall,
-        "value_failures_wrong": run.value_sum / run.done if run.done else None,
-    }
+def score_of_run(run: Run, found: Found | None, named: str) -> dict[str, Any]:
+    if found and not named and (found.score or kind_of(run).chooses):
+        return score_found(found)
+    names = dict(run.candidates.filter(role=EVALUATE).values_list("pk", "name"))
+    return score_on_board(figures_of(run), names, named)
 
 
 def score_found(found: Found) -> dict[str, Any]:
     return {"score": found.score, "value_failures_wrong": found.value_failures_wrong}
+
+
+def score_on_board(board: Board[Key], names: Mapping[Key, str], named: str) -> dict[str, Any]:
+    """Of the best candidate, or of the one that is named. Its interval is for cases like these:
+    answers to one case belong together."""
+    key = next((key for key in names if names[key] == named), None) if named else board.best
+    if key is None:
+        return {"score": None, "value_failures_wrong": None, "candidate": named}
+    return {
+        "score": board.figures[key].estimate,
+        "value_failures_wrong": board.figures[key].lower_end,
+        "candidate": names[key] if len(names) > 1 else "",
+    }
 
 
 def count_errors(run: Run) -> dict[str, int]:

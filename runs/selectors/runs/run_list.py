@@ -13,8 +13,7 @@ from runs.kinds import kind_of
 from runs.models import Candidate, Run, RunState
 from runs.selectors.limits.rates import Answered, mean_rate, read_newest, recent_rate
 from runs.selectors.paging import NEWEST_FIRST, place, read_page
-from runs.selectors.runs.best_candidates import find_leaders, leader_score
-from runs.selectors.runs.board_figures import stored_scores
+from runs.selectors.runs.best_candidates import Leader, find_leaders
 from runs.selectors.runs.costs import value_text
 from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.run_filters import (
@@ -26,7 +25,7 @@ from runs.selectors.runs.run_filters import (
     finished_today,
 )
 from runs.selectors.runs.sparklines import last_minutes
-from workers.engine.statistics.intervals import Estimate, estimate_mean
+from workers.engine.statistics.intervals import Estimate
 
 if TYPE_CHECKING:
     from runs.kinds.base import SiteKind
@@ -70,15 +69,11 @@ class RunRow(NamedTuple):
     rate: float | None  # trials a second: just now, or the mean when it is over
     tags: Sequence[str] = ()
     spark: Sequence[int] = ()  # trials that ended in each part of its last minute
-    best: Candidate | None = None  # only where its column is shown
+    best: Candidate | None = None  # whose score it is, unless the kind has another number
 
     @property
     def cost(self) -> str:
         return value_text(self.run, short_dollars)
-
-    @property
-    def best_score(self) -> Estimate | None:
-        return leader_score(self.best) if self.best else None
 
 
 class RunPage(NamedTuple):
@@ -111,7 +106,6 @@ def list_runs(
     filters: RunFilters,
     older_than: int | None = None,
     newer_than: int | None = None,
-    columns: Collection[str] = USUAL,
 ) -> RunPage:
     """One page, newest first, starting next to a run's id: pages stay put while runs arrive."""
     found = for_rows(filter_runs(runs, filters))
@@ -119,7 +113,7 @@ def list_runs(
     page = read_page(found, NEWEST_FIRST, PAGE_SIZE, after=after, before=before)
     is_first = older_than is None and newer_than is None
     return RunPage(
-        describe_listed(page.rows, columns) if page.rows else [],
+        describe_listed(page.rows) if page.rows else [],
         newer=page.rows[0].pk if page.has_previous else None,
         older=page.rows[-1].pk if page.has_next else None,
         newest=(page.rows[0].pk if page.rows else 0) if is_first else None,
@@ -131,12 +125,11 @@ def read_news(
     filters: RunFilters,
     shown: Collection[int],
     newest: int | None,
-    columns: Collection[str] = USUAL,
 ) -> RunNews:
     """The rows that are shown, also those that do not fit any more, and how many are new."""
     new = 0 if newest is None else filter_runs(runs, filters).filter(pk__gt=newest).count()
     rows = for_rows(runs.filter(pk__in=shown)) if shown else ()
-    return RunNews(describe_listed(rows, columns) if shown else [], new)
+    return RunNews(describe_listed(rows) if shown else [], new)
 
 
 def pickable_runs(runs: QuerySet[Run], beside: Run | None) -> list[RunRow]:
@@ -153,31 +146,18 @@ def for_rows(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.select_related("owner", "dataset").defer("document")
 
 
-def describe_listed(runs: Iterable[Run], columns: Collection[str]) -> list[RunRow]:
+def describe_listed(runs: Iterable[Run]) -> list[RunRow]:
     """With what only the runs page shows."""
     rows = describe(runs)
-    read = [row.run for row in rows]
-    sparks = last_minutes(read, timezone.now())
-    best = find_leaders(read) if "best" in columns else {}
-    return [
-        row._replace(
-            tags=tags_of(row.run),
-            spark=sparks.get(row.run.pk, ()),
-            best=best.get(row.run.pk),
-        )
-        for row in rows
-    ]
+    sparks = last_minutes([row.run for row in rows], timezone.now())
+    return [row._replace(tags=tags_of(row.run), spark=sparks.get(row.run.pk, ())) for row in rows]
 
 
 def describe(runs: Iterable[Run]) -> list[RunRow]:
     read, now = list(runs), timezone.now()
-    newest = read_newest(read, now)
-    leaders, scores = (
-        find_leaders([run for run in read if kind_of(run).chooses]),
-        headline_scores(read),
-    )
+    newest, best, scores = read_newest(read, now), find_leaders(read), own_headlines(read)
     return [
-        describe_one(run, newest.get(run.pk, ()), now, leaders.get(run.pk), scores.get(run.pk))
+        describe_one(run, newest.get(run.pk, ()), now, best.get(run.pk), scores.get(run.pk))
         for run in read
     ]
 
@@ -186,33 +166,25 @@ def describe_one(
     run: Run,
     newest: Sequence[Answered],
     now: datetime,
-    leader: Candidate | None = None,
-    stored: Estimate | None = None,
+    best: Leader | None,
+    headline: Estimate | None,
 ) -> RunRow:
     return RunRow(
         run,
-        score=score_of(run, leader, stored),
+        score=headline or (best.score if best else None),
         failed_share=run.failed / run.done if run.done else None,
         cached_share=run.cached / run.done if run.done else None,
         seconds=run.running_seconds(now) if run.started else None,
         rate=mean_rate(run, now) if run.is_finished else recent_rate(run, newest, now),
+        best=best.candidate if best else None,
     )
 
 
-def headline_scores(runs: Iterable[Run]) -> dict[int, Estimate]:
-    """The means of those that have ended, with their intervals; of a kind that has another number
-    for lists, that one."""
-    read, by_kind = list(runs), defaultdict["SiteKind", list[Run]](list)
-    for run in read:
+def own_headlines(runs: Iterable[Run]) -> dict[int, Estimate]:
+    """Of kinds that have another number for lists than the score of their best candidate."""
+    by_kind, found = defaultdict["SiteKind", list[Run]](list), dict[int, Estimate]()
+    for run in runs:
         by_kind[kind_of(run)].append(run)
-    found = stored_scores(read)
     for kind, mine in by_kind.items():
         found |= kind.headlines(mine)
     return found
-
-
-def score_of(run: Run, leader: Candidate | None, stored: Estimate | None) -> Estimate | None:
-    """`stored`: with the interval that is clustered by case, of a run that has ended."""
-    if kind_of(run).chooses:
-        return leader_score(leader) if leader else None
-    return stored or estimate_mean(run.scored, run.value_sum, run.value_square_sum)

@@ -10,19 +10,19 @@ from django.utils import timezone
 from pydantic import BaseModel
 
 from runs.kinds import kind_of
-from runs.models import Candidate, Run, RunSample, RunState
+from runs.models import Run, RunSample, RunState
 from runs.selectors.gates import GateAnswer, gate_answer, gate_of
 from runs.selectors.limits.calls_now import read_now
 from runs.selectors.limits.limited_by import LimitedBy, limit_of
 from runs.selectors.limits.limits import WAITING
 from runs.selectors.limits.rates import mean_rate, read_newest
 from runs.selectors.pickable import Pickable
-from runs.selectors.runs.best_candidates import find_leaders, leader_score
+from runs.selectors.runs.best_candidates import Leader, find_leaders
 from runs.selectors.runs.confirmation import ConfirmationFacts, held_out_of
 from runs.selectors.runs.events import list_advice
 from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.ran_on import RanOn, ran_on
-from runs.selectors.runs.run_list import RunRow, describe_one, headline_scores
+from runs.selectors.runs.run_list import RunRow, describe_one, own_headlines
 from runs.selectors.runs.trial_roles import RoleLine, role_lines
 from workers.engine.records import EVALUATE
 from workers.engine.statistics.intervals import percentile
@@ -43,9 +43,9 @@ class Counts(BaseModel):
 
 
 class ScoreSummary(BaseModel):
-    """The mean with its 95 % interval, over the trials that have a score.
-    `value_failures_wrong` counts failed trials as wrong; null where a score is a reward, as in runs
-    of kind mutate and rollout."""
+    """Of the best candidate: the mean with its 95 % interval, over its trials that have a score.
+    `value_failures_wrong` counts its failed trials as wrong; null where a score is a reward, as in
+    runs of kind mutate and rollout. `failed_share` is that of the whole run."""
 
     value: float | None
     low: float | None
@@ -82,8 +82,8 @@ class CallCounts(BaseModel):
 
 
 class Best(BaseModel):
-    """The candidate with the highest mean score so far. Of a choice: null until it is decided, then
-    what its strategy chose, with failures counted as wrong."""
+    """The candidate that stands first if failed trials count as wrong. Of a choice: null until it
+    is decided, then what its strategy chose, with failures counted as wrong."""
 
     candidate: str
     name: str
@@ -160,7 +160,7 @@ def summarise(runs: Sequence[Run]) -> list[RunSummary]:
     now = timezone.now()
     calls = read_now(runs)
     newest, flying, best = read_newest(runs, now), read_in_flight(runs, now), find_leaders(runs)
-    scores = headline_scores(runs)
+    scores = own_headlines(runs)
     return [
         summary_of(
             describe_one(
@@ -178,7 +178,7 @@ def summarise(runs: Sequence[Run]) -> list[RunSummary]:
 def summary_of(
     row: RunRow,
     in_flight: int,
-    best: Candidate | None,
+    best: Leader | None,
     limited_by: LimitedBy | None,
     now: datetime,
 ) -> RunSummary:
@@ -254,11 +254,9 @@ def score_of(row: RunRow) -> ScoreSummary:
 
 
 def value_failures_wrong(row: RunRow) -> float | None:
-    if not kind_of(row.run).can_be_wrong:
+    if not kind_of(row.run).can_be_wrong or row.best is None:
         return None
-    if kind_of(row.run).chooses:
-        return row.score.value if row.score else None
-    return row.run.value_sum / row.run.done if row.run.done else None
+    return row.best.value_sum / row.best.done
 
 
 def eta_of(run: Run, rate: float | None, now: datetime) -> float | None:
@@ -290,11 +288,9 @@ def in_flight_of(run: Run, sampled: int) -> int:
     return min(sampled, run.planned - run.done)
 
 
-def best_of(candidate: Candidate | None) -> Best | None:
-    if candidate is None:
-        return None
-    found = leader_score(candidate)
-    if found is None:
+def best_of(leader: Leader | None) -> Best | None:
+    candidate, found = leader or (None, None)
+    if candidate is None or found is None:
         return None
     return Best(
         candidate=candidate.key,

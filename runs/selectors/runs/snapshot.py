@@ -10,6 +10,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from runs import formatting
+from runs.kinds import kind_of
 from runs.models import Run, RunState
 from runs.selectors.health import NO_WORKER, is_without_worker
 from runs.selectors.limits.budgets import budget_frame, notice_text, raises_of, read_budget
@@ -18,17 +19,18 @@ from runs.selectors.limits.limit_changes import MOST_MARKS, TICK_MARKS, read_lim
 from runs.selectors.limits.limited_by import limit_of
 from runs.selectors.limits.limits import WAITING, configuration_now, decides, limits_text
 from runs.selectors.limits.rates import mean_rate, recent_rate
-from runs.selectors.runs.board_figures import figures_of, stored_scores
+from runs.selectors.runs.best_candidates import Leader, leader_of
 from runs.selectors.runs.costs import cost_text
 from runs.selectors.runs.events import list_advice
 from runs.selectors.runs.planned import most_word, planned_text
+from runs.selectors.runs.run_list import own_headlines
 from runs.selectors.runs.series import Series, read_series
 from runs.selectors.runs.trial_roles import role_lines, role_texts
 from workers.engine.kinds import read_configuration
 from workers.engine.records import EVALUATE
-from workers.engine.statistics.clusters import estimate_widely
-from workers.engine.statistics.intervals import Estimate, percentile
+from workers.engine.statistics.intervals import percentile
 
+MOST_OF_NAME = 60  # characters of a candidate beside its score
 TICK_ROWS = 5  # a tick repeats the newest seconds, so that a lost one heals
 
 
@@ -171,28 +173,32 @@ def queue_text(run: Run) -> str:
 
 
 def score_text(run: Run) -> dict[str, str]:
-    found = score_now(run)
-    context = f"95 % interval, n = {run.scored:,}"
-    if run.failed:
-        wrong = formatting.score(run.value_sum / run.done)
-        context = f"n = {run.scored:,}; {wrong} if failures count as wrong"
+    """Of its best candidate, or of what its kind says in lists."""
+    best = leader_of(run)
+    found = own_headlines([run]).get(run.pk) or (best.score if best else None)
+    context = "no trial scored yet"
+    if found:
+        context = f"95 % interval, n = {found.n:,}{named(run, best)}"
     return {
         "score": formatting.score(found.value if found else None),
         "score_interval": formatting.score_interval(
             found.low if found else None, found.high if found else None
         ),
-        "score_context": context if found else "no trial scored yet",
+        "score_context": context,
     }
 
 
-def score_now(run: Run) -> Estimate | None:
-    """While it goes on from counters alone: all answers to a case count once, as if they agreed.
-    At its end what the scores say, also in the moment before that is stored."""
-    if run.is_finished and run.scored:
-        return stored_scores([run]).get(run.pk) or figures_of(run).overall
-    configuration = read_configuration(run.document)
-    answers_a_case = configuration.candidates * configuration.repeats
-    return estimate_widely(run.scored, run.value_sum, run.value_square_sum, answers_a_case)
+def named(run: Run, best: Leader | None) -> str:
+    """Whose score it is where there are several, and what it is if failures count as wrong."""
+    if best is None:
+        return ""
+    candidate, told = best.candidate, ""
+    if candidate.failed and kind_of(run).can_be_wrong:
+        wrong = formatting.score(candidate.value_sum / candidate.done)
+        told = f"; {wrong} if failures count as wrong"
+    if read_configuration(run.document).candidates == 1:
+        return told
+    return f"{told}; the best: {formatting.excerpt(candidate.name, MOST_OF_NAME)}"
 
 
 def speed_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:

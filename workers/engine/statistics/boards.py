@@ -77,6 +77,7 @@ class Figures(NamedTuple):
     estimate: Estimate | None  # over all its scores, with an interval for cases like these
     is_share: bool  # all values are 0 or 1: the interval is Wilson's, else Student's
     bootstrap: Interval | None  # of values that are no shares, as far as time allows
+    lower_end: float | None  # of what its failed trials leave open: as if they were unsolved
     compared: float | None  # its mean on the cases that all who are ranked have reached
     is_ranked: bool  # it has a score, and has reached enough cases
     separation: Separation | None  # from the best; None: it is the best, or has no score
@@ -88,7 +89,11 @@ class Board(NamedTuple, Generic[Key]):
     figures: Mapping[Key, Figures]
     common: int  # cases that all who are ranked have reached
     is_even: bool  # all candidates have reached just these
-    overall: Estimate | None  # of all candidates together
+
+    @property
+    def best(self) -> Key | None:
+        """Whose score is that of the run."""
+        return next((key for key in self.order if self.figures[key].is_ranked), None)
 
 
 def compare_candidates(
@@ -116,6 +121,7 @@ def compare_candidates(
             estimate=estimate_clustered(found) if tries else None,
             is_share=bool(tries) and is_share(found),
             bootstrap=draw(tries) if is_drawn else None,
+            lower_end=standing.lower_end(key) if tries else None,
             compared=standing.mean(key) if key in ranked else None,
             is_ranked=key in ranked,
             separation=separations.get(key),
@@ -123,8 +129,7 @@ def compare_candidates(
             if any(each.done > 1 for each in tries)
             else (),
         )
-    overall = overall_of(by_candidate.values(), math.fsum(squares.values()))
-    return Board(ordered, figures, len(standing.common), standing.is_even, overall)
+    return Board(ordered, figures, len(standing.common), standing.is_even)
 
 
 class Standing(Generic[Key]):
@@ -157,9 +162,11 @@ class Standing(Generic[Key]):
         """Of equal ones who failed less on the cases that not all have reached yet is first."""
         if key not in self.ranked or self.mean(key) is None:
             return (True, 0.0, 0.0, self._places[key])
-        tries = (self._of_common(key), list(self._by_candidate[key].values()))
-        common, everything = (lower_end(each, self._floor) for each in tries)
-        return (False, -common, -everything, self._places[key])
+        common = lower_end(self._of_common(key), self._floor)
+        return (False, -common, -self.lower_end(key), self._places[key])
+
+    def lower_end(self, key: Key) -> float:
+        return lower_end(list(self._by_candidate[key].values()), self._floor)
 
     def _of_common(self, key: Key) -> list[Tries]:
         cases = self._by_candidate[key].items()
@@ -203,19 +210,6 @@ def clusters_of(tries: Sequence[Tries], squares: float) -> Clusters:
         products=math.fsum(each.n * each.total for each in tries),
         square_total=total_squares if n == cases else squares,
     )
-
-
-def overall_of(candidates: Iterable[ByCase], squares: float) -> Estimate | None:
-    """The answers of all candidates to one case belong together, too: it is hard for all."""
-    counts: dict[Hashable, int] = {}
-    totals: dict[Hashable, float] = {}
-    for by_case in candidates:
-        for case, tries in by_case.items():
-            if tries.n:
-                counts[case] = counts.get(case, 0) + tries.n
-                totals[case] = totals.get(case, 0.0) + tries.total
-    merged = [Sums(n, totals[case], 0, n) for case, n in counts.items()]
-    return estimate_clustered(clusters_of(merged, squares)) if merged else None
 
 
 def draw(tries: Sequence[Tries]) -> Interval:

@@ -43,6 +43,7 @@ class Gates:
     max_cost: float | None = None
     max_regressions: int | None = None
     alpha: float | None = None  # with a baseline: how unlikely by chance a fall must be
+    score_of: str | None = None  # the candidate that is judged; None: that of the best
 
     def check(self, *, has_baseline: bool) -> None:
         """GateError when they contradict each other or ask for the impossible."""
@@ -50,6 +51,8 @@ class Gates:
             raise GateError("--max-error-rate is a share of the trials: give 0 to 1, as in 0.05.")
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise GateError("--alpha is a probability: give a number between 0 and 1, as in 0.05.")
+        if self.score_of and self.min_score is None:
+            raise GateError("--score-of says whose score is judged: add --min-score.")
         if not has_baseline and (self.alpha is not None or self.max_regressions is not None):
             raise GateError("--alpha and --max-regressions compare with a run: add --baseline RUN.")
         least = (self.max_cost, self.max_regressions)
@@ -67,9 +70,10 @@ class Outcome:
     done: int
     failed: int
     score: Estimate | None
-    value_failures_wrong: float | None
+    value_failures_wrong: float | None  # None: a failure is not worth nothing, as of rewards
     cost: float = 0.0
     unpriced: int = 0  # answers of unknown price
+    candidate: str = ""  # whose score it is; empty: of the only one, or of what the run is for
 
 
 class Check(NamedTuple):
@@ -130,13 +134,16 @@ def judge_errors(most: float | None, outcome: Outcome) -> Check:
 
 def judge_score(least: float, outcome: Outcome) -> Check:
     """Failed trials count as wrong here: failing must never help to pass."""
-    value = outcome.value_failures_wrong
-    if outcome.score is None or value is None:
-        return Check("score", False, f"No trial was scored; {least:g} was asked for.")
-    failures = ", failed trials counted as wrong" if outcome.failed else ""
+    whose = f" of “{outcome.candidate}”" if outcome.candidate else ""
+    if outcome.score is None:
+        return Check("score", False, f"No trial{whose} was scored; {least:g} was asked for.")
+    value, failures = outcome.score.value, ""
+    if outcome.value_failures_wrong is not None:
+        value = outcome.value_failures_wrong
+        failures = ", failed trials counted as wrong" if outcome.failed else ""
     low, high = outcome.score.low, outcome.score.high
     told = (
-        f"Score {value:.4f}{failures} (95 % interval {low:.3f} to {high:.3f}); "
+        f"Score{whose} {value:.4f}{failures} (95 % interval {low:.3f} to {high:.3f}); "
         f"{least:g} was asked for."
     )
     return Check("score", value >= least, told)

@@ -3,6 +3,7 @@
 import signal
 import time
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 
@@ -156,6 +157,13 @@ class Crew:
     is_short=True,
 )
 def test_a_worker_is_frozen_for_longer_than_its_lease(stage):
+    """It would end itself for standing still so long, and there would be nothing to discard."""
+    patient = {"EVALSITE_HANG_SECONDS": "300"}
+    with other_workers(stage.site, patient, patient) if stage.is_full else nullcontext():
+        freeze_one_worker(stage)
+
+
+def freeze_one_worker(stage):
     act = stage.launch(Load(150, 300, 10), Load(2991, 700, 20), held_at=0.3)
     act.wait_for_share(0.3)
     victim = stage.busy_worker()

@@ -17,12 +17,19 @@ from workers.engine.statistics import paired
 from workers.engine.statistics.agreement import differ, distance, krippendorff_alpha
 from workers.engine.statistics.bootstrap import bootstrap_mean
 from workers.engine.statistics.clusters import Clusters, estimate_clustered, variance_of_mean
-from workers.engine.statistics.distributions import Z, t_quantile, two_sided
+from workers.engine.statistics.distributions import (
+    Z,
+    deviate_of_pairs,
+    largest_of_pairs,
+    t_quantile,
+    two_sided,
+)
 from workers.engine.statistics.intervals import estimate_mean, wilson
 from workers.engine.statistics.repeats import Folded, figures_at, fold, pass_at_k, pass_hat_k
 from workers.engine.statistics.separating import cases_needed, holm, separate
 
 EXACT = 1e-9
+TRIALS = 100  # of a simulation
 
 
 def quantiles_and_tails_are_those_of_scipy():
@@ -64,6 +71,10 @@ def paired_tests_are_those_of_scipy():
         (changes,), numpy.mean, permutation_type="samples", n_resamples=numpy.inf
     )
     assert paired.flip_signs(changes) == pytest.approx(theirs.pvalue, abs=EXACT)
+    for many, p in itertools.product((2, 3, 10, 50), (0.05, 0.001, 1e-5, 1e-9)):
+        width = stats.norm.isf(p / 2) * math.sqrt(2)
+        theirs = stats.studentized_range.sf(width, many, numpy.inf)
+        assert largest_of_pairs(p, many) == pytest.approx(theirs, abs=1e-9), (many, p)
 
 
 def the_correction_for_many_candidates_is_that_of_statsmodels():
@@ -98,6 +109,9 @@ def the_number_of_cases_that_would_separate_is_that_of_statsmodels():
     size = abs(numpy.mean(by_case)) / numpy.std(by_case, ddof=1)
     theirs = TTestPower().solve_power(effect_size=size, alpha=0.05, power=0.8)
     assert cases_needed(by_case) == pytest.approx(theirs, abs=3)  # theirs is by Student's t
+    level = two_sided(deviate_of_pairs(10, 0.05))
+    theirs = TTestPower().solve_power(effect_size=size, alpha=level, power=0.8)
+    assert cases_needed(by_case, 10) == pytest.approx(theirs, abs=6)
     assert cases_needed([0.0, 0.0]) is None
     assert cases_needed([0.3]) is None
 
@@ -183,12 +197,25 @@ def test_a_candidate_is_separable_although_its_interval_overlaps():
     alike = {case: float(case < 59) for case in range(100)}
     found = separate(best, {"worse": worse, "alike": alike, "unasked": {}})
     assert found["worse"].is_separable
-    assert found["worse"].p == pytest.approx(3 * paired.sign_test(8, 0))
+    assert found["worse"].p == pytest.approx(largest_of_pairs(paired.sign_test(8, 0), 3))
     assert not found["alike"].is_separable
     assert found["alike"].cases_needed is not None
     assert found["alike"].cases_needed > 100
     assert found["unasked"] == (None, 1.0, None)
     assert wilson(0.52, 100)[1] > wilson(0.6, 100)[0]
+
+
+@table(2, 10, 40)
+def test_of_equal_candidates_the_luckiest_is_rarely_called_better(many):
+    random, claims = Random(many), 0
+    for _ in range(TRIALS):
+        values = {
+            key: {case: float(random.random() < 0.7) for case in range(60)} for key in range(many)
+        }
+        best = max(values, key=lambda key: sum(values[key].values()))
+        found = separate(values.pop(best), values)
+        claims += any(one.is_separable for one in found.values())
+    assert claims <= 0.05 * TRIALS
 
 
 @table((5, 2, 1), (5, 2, 3), (6, 5, 2), (4, 0, 2))
@@ -218,8 +245,17 @@ MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 def test_signs_are_flipped_as_fisher_did_and_the_interval_of_a_difference_is_students():
     assert paired.flip_signs(MAIZE) == 2 * 863 / 2**15
     assert paired.approximate_flips(MAIZE) == pytest.approx(0.0527, abs=0.004)
-    changes = [math.sin(n) for n in range(1, 17)]
-    assert paired.approximate_flips(changes) == pytest.approx(paired.flip_signs(changes), abs=0.05)
+    changes = [math.sin(n) for n in range(1, 19)]
+    every_way = paired.flip_signs(changes)
+    assert paired.approximate_flips(changes) == pytest.approx(every_way, abs=0.05)
+    assert paired.judge_flips(changes)[0] == pytest.approx(every_way, abs=1e-3)
+    # One large change among many small ones is all that the normal law would see.
+    assert paired.judge_flips([10.0] + [0.1] * 16) == (2 / 2**17, paired.SIGN_FLIPS)
+    assert paired.judge_flips([1e6] + [1e4] * 16) == (2 / 2**17, paired.FINE_FLIPS)
+    assert paired.judge_flips([n % 7 / 4 - 0.5 for n in range(18)]) == (
+        paired.flip_signs([n % 7 / 4 - 0.5 for n in range(18)]),
+        paired.SIGN_FLIPS,
+    )
     low, high = paired.bonett_price(
         better=9, worse=1, n=28
     )  # (10 - 2) / 30 -+ 1.96 sqrt(.3289 / 30)
@@ -245,7 +281,9 @@ def test_signs_are_flipped_as_fisher_did_and_the_interval_of_a_difference_is_stu
     row([0, 0, 1, -1, 1], paired.SIGN_TEST, id="right and wrong"),
     row([0.5, -0.5, 0.5, 0], paired.SIGN_TEST, id="one size"),
     row([0.5, 1, 0], paired.SIGN_FLIPS, id="several sizes"),
-    row([0.1 * n for n in range(1, 30)], paired.NORMAL_FLIPS, id="many"),
+    row([0.1 * n for n in range(1, 30)], paired.SIGN_FLIPS, id="many of few values"),
+    row([math.sin(n) for n in range(1, 30)], paired.FINE_FLIPS, id="many of all values"),
+    row([math.sin(n) for n in range(1, 2500)], paired.NORMAL_FLIPS, id="very many"),
     row([1.0, -1.0] * 501, paired.NORMAL_SIGNS, id="very many of one size"),
 )
 def test_the_method_fits_the_differences(by_case, method):

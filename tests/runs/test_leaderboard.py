@@ -284,16 +284,16 @@ def test_reports_tell_the_same(alice):
     run = make(alice, [RIGHT] * 36 + [WRONG] * 4, [RIGHT] * 33 + [WRONG] * 7, [WRONG] * 40)
     close = rows_of(run)[1]
     assert not close.separable
-    assert close.versus_best.more_cases == 60  # 100 in all: 2.80² · 0.0712 / 0.075²
-    assert "about 60 more\n  cases would separate them" in page_of(run, alice)
+    assert close.versus_best.more_cases == 89  # 129 in all: 3.19² · 0.0712 / 0.075²
+    assert "about 89 more\n  cases would separate them" in page_of(run, alice)
     report = report_of_run(run)
     told = write_markdown(report)
     assert "| `prompt 1 · simulated/sim-small` | 0.825 | 0.68 – 0.91 | ~−0.075 | 0 |" in told
     assert "| `prompt 2 · simulated/sim-small` | 0.000 | 0.00 – 0.09 | −0.900 | 0 |" in told
-    assert "About 60 more cases would separate them." in told
+    assert "About 89 more cases would separate them." in told
     assert "pass@" not in told
-    assert "About 60 more cases would separate them." in "".join(lines_below(report))
-    assert report.as_record()["candidates"][1]["versus_best"]["more_cases"] == 60
+    assert "About 89 more cases would separate them." in "".join(lines_below(report))
+    assert report.as_record()["candidates"][1]["versus_best"]["more_cases"] == 89
     report = report_of_run(make(alice, REPEATED, [[RIGHT] * 4] * 10, repeats=4))
     assert "| majority | pass@4 | pass^4 |" in write_markdown(report)
     heads = [str(column.header) for column in leaderboard_table(report.candidates).columns]

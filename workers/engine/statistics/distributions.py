@@ -12,11 +12,46 @@ NORMAL = NormalDist()
 Z = NORMAL.inv_cdf(0.975)  # of a 95 % interval
 MOST_TERMS = 300  # degrees of freedom beyond which the series in 1 / freedom is as exact
 STEPS = 60
+FAR = 8.0  # beyond it there is nothing of the normal law
+RANGE_STEPS = 400
+ALIKE = 1e-7  # below it the chance of some pair is the sum of those of all pairs
 
 
 def two_sided(z: float) -> float:
     """How likely a normal deviate is as far from 0, or farther."""
     return min(1.0, math.erfc(max(0.0, z) / math.sqrt(2)))
+
+
+def largest_of_pairs(p: float, many: int) -> float:
+    """How likely chance makes some pair of so many equal things differ as much as one pair does
+    with this p: the law of the range of normal deviates, as in Tukey's test."""
+    each_pair = math.comb(many, 2) * p
+    if many < 3 or each_pair < ALIKE:
+        return min(1.0, each_pair)
+    width = -NORMAL.inv_cdf(p / 2) * math.sqrt(2)
+    start, step = -FAR, (2 * FAR + width) / RANGE_STEPS
+    within = math.fsum(
+        (2 if place % 2 == 0 else 4)
+        * NORMAL.pdf(start + place * step)
+        * (_below(start + place * step) - _below(start + place * step - width)) ** (many - 1)
+        for place in range(1, RANGE_STEPS)
+    )
+    return min(1.0, each_pair, max(0.0, 1.0 - many * within * step / 3))
+
+
+@lru_cache(maxsize=1024)
+def deviate_of_pairs(many: int, level: float) -> float:
+    """From which on the difference of a pair is more than chance makes of some pair."""
+    low, high = 0.0, FAR
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        is_common = largest_of_pairs(two_sided(middle), many) > level
+        low, high = (middle, high) if is_common else (low, middle)
+    return low
+
+
+def _below(z: float) -> float:
+    return math.erfc(-z / math.sqrt(2)) / 2
 
 
 @lru_cache(maxsize=1024)

@@ -6,11 +6,16 @@ and candidates are averaged before.
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from workers.engine.statistics.distributions import Z, t_quantile, two_sided
 
-MOST_EXACT = 16  # differences whose 65,536 signs are all tried; beyond, the normal law is close
+MOST_EXACT = 16  # differences whose 65,536 signs are all tried
+MANY = 2000  # beyond, and if no difference outweighs the others, the normal law is close
+SMALL = 0.01  # share of all squares that no difference exceeds then
+FINEST = 1000  # parts of a score: 0.125, 1/3 and 0.001 are whole multiples of one of them
+MOST_STEPS = 1 << 15  # that differences are counted in, all together
 MOST_COINS = 1000  # tosses counted exactly
 LEVEL = 0.05  # of the 95 % intervals, and of the tests beside them
 CLOSE = 1e-9  # differences of floats below this are rounding
@@ -18,6 +23,7 @@ CLOSE = 1e-9  # differences of floats below this are rounding
 SIGN_TEST = "exact sign test (McNemar)"
 NORMAL_SIGNS = "sign test (McNemar), normal approximation"
 SIGN_FLIPS = "exact sign-flip test"
+FINE_FLIPS = "sign-flip test"
 NORMAL_FLIPS = "sign-flip test, normal approximation"
 
 
@@ -55,9 +61,7 @@ def estimate_difference(by_case: Sequence[float]) -> Difference | None:
         method = SIGN_TEST if len(changed) <= MOST_COINS else NORMAL_SIGNS
         return Difference(mean, low, high, sign_test(better, worse), method, len(by_case))
     half = t_half_width(by_case, mean)
-    is_exact = len(changed) <= MOST_EXACT
-    p = flip_signs(changed) if is_exact else approximate_flips(changed)
-    method = SIGN_FLIPS if is_exact else NORMAL_FLIPS
+    p, method = judge_flips(changed)
     return Difference(mean, mean - half, mean + half, p, method, len(by_case))
 
 
@@ -90,6 +94,46 @@ def flip_signs(changes: Sequence[float]) -> float:
         sums = [total + signed for total in sums for signed in (change, -change)]
     seen = abs(math.fsum(changes)) - CLOSE * len(changes)
     return sum(abs(total) >= seen for total in sums) / len(sums)
+
+
+def flip_steps(steps: Sequence[int]) -> float:
+    """The same of whole numbers, by the share of ways that come to each sum: of many."""
+    import numpy
+
+    total, seen = sum(map(abs, steps)), abs(sum(steps))
+    if not seen:
+        return 1.0
+    share = numpy.zeros(total + 1)  # of ways whose positive ones add up to this
+    share[0] = 1.0
+    for step in map(abs, steps):
+        added = share / 2
+        added[step:] += share[: total + 1 - step] / 2
+        share = added
+    return float(min(1.0, 2 * share[: (total - seen) // 2 + 1].sum()))
+
+
+def in_steps(changes: Sequence[float]) -> tuple[list[int], bool]:
+    """As whole multiples of a small unit, and whether they are just these: scores of few values
+    are, as those of repeats."""
+    finest = MOST_STEPS / math.fsum(map(abs, changes))
+    parts = [Fraction(change).limit_denominator(FINEST) for change in set(changes)]
+    unit = math.lcm(*(part.denominator for part in parts))
+    if unit <= finest:
+        steps = [round(change * unit) for change in changes]
+        if all(abs(s / unit - c) < CLOSE for s, c in zip(steps, changes, strict=True)):
+            return steps, True
+    return [round(change * finest) for change in changes], False
+
+
+def judge_flips(changes: Sequence[float]) -> tuple[float, str]:
+    """The p, and the method's name."""
+    if len(changes) <= MOST_EXACT:
+        return flip_signs(changes), SIGN_FLIPS
+    squares = [change * change for change in changes]
+    if len(changes) > MANY and max(squares) < SMALL * math.fsum(squares):
+        return approximate_flips(changes), NORMAL_FLIPS
+    steps, is_exact = in_steps(changes)
+    return flip_steps(steps), SIGN_FLIPS if is_exact else FINE_FLIPS
 
 
 def approximate_flips(changes: Sequence[float]) -> float:

@@ -1,15 +1,20 @@
 """Which candidates are worse than the best, beyond chance, over the cases that both were asked.
 
 Two intervals may overlap although one candidate is better on nearly every case: the same cases are
-hard for both. So the differences of each case are tested, and the more candidates are compared, the
-smaller a p has to be (Holm).
+hard for both. So the differences of each case are tested. The best is chosen by the same scores: of
+many equal candidates one is always first, and far before the last. So a difference has to be larger
+than chance makes the largest one of all pairs (Tukey's range).
 """
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from workers.engine.statistics.distributions import NORMAL, Z
+from workers.engine.statistics.distributions import (
+    NORMAL,
+    deviate_of_pairs,
+    largest_of_pairs,
+)
 from workers.engine.statistics.paired import Difference, estimate_difference
 
 LEVEL = 0.05  # how often chance alone may separate any of the candidates
@@ -49,10 +54,14 @@ def separate(
     """Values are means by case, so that repeats of a case count once."""
     differences = {key: [best[c] - own[c] for c in own if c in best] for key, own in others.items()}
     found = {key: estimate_difference(by_case) for key, by_case in differences.items()}
-    corrected = holm([each.p if each else 1.0 for each in found.values()])
+    many = 1 + sum(each is not None for each in found.values())
     return {
-        key: Separation(each, p, cases_needed(differences[key]))
-        for (key, each), p in zip(found.items(), corrected, strict=True)
+        key: Separation(
+            each,
+            largest_of_pairs(each.p, many) if each else 1.0,
+            cases_needed(differences[key], many),
+        )
+        for key, each in found.items()
     }
 
 
@@ -67,12 +76,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def cases_needed(by_case: Sequence[float]) -> int | None:
-    """How many show a difference of this size and spread, at 95 % and with a power of 80 %."""
+def cases_needed(by_case: Sequence[float], many: int = 2) -> int | None:
+    """How many show a difference of this size and spread among so many candidates, at 95 % and
+    with a power of 80 %."""
     n = len(by_case)
     mean = math.fsum(by_case) / n if n else 0.0
     if n < 2 or mean == 0.0:
         return None
     variance = math.fsum((value - mean) ** 2 for value in by_case) / (n - 1)
-    wanted = (Z + NORMAL.inv_cdf(POWER)) ** 2 * variance / mean**2
+    wanted = (deviate_of_pairs(many, LEVEL) + NORMAL.inv_cdf(POWER)) ** 2 * variance / mean**2
     return max(2, math.ceil(wanted)) if math.isfinite(wanted) else None

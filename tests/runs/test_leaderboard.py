@@ -156,8 +156,12 @@ def test_a_half_filled_board_ranks_by_the_cases_that_all_but_late_ones_have_reac
     assert "Ranked by the 10 cases that all have reached" in " ".join(page_of(going, alice).split())
     late = [[RIGHT, WRONG] * CASES, [RIGHT] * 2 + [OPEN] * 18, [RIGHT] * 20]
     early = make(alice, *late, state=RunState.RUNNING, ended=None)
-    assert names(leaderboard(early)) == [(2, 1), (0, 2), (1, None)]
-    assert "too early" in page_of(early, alice)
+    assert names(leaderboard(early)) == [(2, None), (0, None), (1, None)]
+    told = " ".join(page_of(early, alice).split())
+    assert told.count("too early</span>") == 1
+    assert "No ranks yet; in order by the 20 cases that all but those marked" in told
+    unbegun = make(alice, [RIGHT] * 10, [OPEN] * 10, state=RunState.RUNNING, ended=None)
+    assert names(leaderboard(unbegun)) == [(0, None), (1, None)]
 
 
 def test_values_that_are_no_shares_have_the_bootstrap_beside_them(alice):

@@ -25,9 +25,9 @@ routes = Routes(tags=["Results"])
 
 class VersusBestRow(BaseModel):
     """A candidate less the best, case by case on the cases that both have. `p` is of "there is no
-    difference"; `p_corrected` knows that the best was chosen among all candidates by the same scores
-    (Tukey's range), and decides whether it is separable.
-    About `more_cases` would separate it; null: it is separable, or it cannot be said."""
+    difference"; `p_corrected` knows that the best was chosen among all by the same scores (Tukey's
+    range), and decides whether it is separable. About `more_cases` would separate it; null: it is
+    separable, or it cannot be said."""
 
     mean: float
     low: float | None

@@ -105,8 +105,8 @@ class LeaderboardRow:
 
     @property
     def is_too_early(self) -> bool:
-        """It has a score, and too few cases for a rank."""
-        return self.n > 0 and self.rank is None
+        """It has a score, and too few cases to be compared."""
+        return self.n > 0 and self.compared_value is None
 
 
 def leaderboard(run: Run, k: int | None = None) -> list[LeaderboardRow]:
@@ -122,7 +122,7 @@ def leaderboard(run: Run, k: int | None = None) -> list[LeaderboardRow]:
         with_figures(row_of(run, place, candidate, board, planned, ordered[0].failed), board, k)
         for place, candidate in enumerate(ordered, start=1)
     ]
-    is_clear = len(rows) > 1 and rows[1].separable and rows[1].comparable
+    is_clear = len(rows) > 1 and rows[0].rank and rows[1].separable and rows[1].comparable
     if is_clear and (run.is_finished or not holds_out(run)):
         rows[0] = replace(rows[0], leads=True)
     return with_opinions(run, rows)

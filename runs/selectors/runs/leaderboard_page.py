@@ -58,6 +58,10 @@ class LeaderboardPage(NamedTuple):
         return f"Intervals of 95 %: {names}{drawn}{repeats}." if names else ""
 
     @property
+    def has_ranks(self) -> bool:
+        return any(row.rank for row in self.rows)
+
+    @property
     def has_too_early(self) -> bool:
         return any(row.is_too_early for row in self.rows)
 

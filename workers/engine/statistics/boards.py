@@ -1,8 +1,9 @@
 """What a leaderboard says of candidates, from their scores added up by case.
 
 Candidates are compared on the same cases. While a run goes on some have seen more than others: they
-are then ranked by the cases that all of them have reached, and who has seen less than half of what
-the first has is not ranked yet. Whether one is better than another is asked case by case.
+are then ordered by the cases that all of them have reached, and who has seen less than half of what
+the first has comes last: while there is one, nobody has a rank, since the last may be the best.
+Whether one is better than another is asked case by case.
 
 A trial that failed is neither right nor wrong: it leaves a score open between "all failed ones are
 unsolved" and "all are solved". Ranks go by the lower end, so that failing never helps.
@@ -78,8 +79,8 @@ class Figures(NamedTuple):
     is_share: bool  # all values are 0 or 1: the interval is Wilson's, else Student's
     bootstrap: Interval | None  # of values that are no shares, as far as time allows
     lower_end: float | None  # of what its failed trials leave open: as if they were unsolved
-    compared: float | None  # its mean on the cases that all who are ranked have reached
-    is_ranked: bool  # it has a score, and has reached enough cases
+    compared: float | None  # its mean on the cases that all have reached; None: it saw too few
+    is_ranked: bool  # it has a score, and all have reached enough cases
     separation: Separation | None  # from the best; None: it is the best, or has no score
     repeats: Sequence[Alike]  # its cases by tries and right ones; empty: nothing is repeated
 
@@ -93,7 +94,8 @@ class Board(NamedTuple, Generic[Key]):
     @property
     def best(self) -> Key | None:
         """Whose score is that of the run."""
-        return next((key for key in self.order if self.figures[key].is_ranked), None)
+        compared = (key for key in self.order if self.figures[key].compared is not None)
+        return next(compared, None)
 
 
 def compare_candidates(
@@ -123,7 +125,7 @@ def compare_candidates(
             bootstrap=draw(tries) if is_drawn else None,
             lower_end=standing.lower_end(key) if tries else None,
             compared=standing.mean(key) if key in ranked else None,
-            is_ranked=key in ranked,
+            is_ranked=key in ranked and (order is not None or standing.is_ripe),
             separation=separations.get(key),
             repeats=count_alike((each.n, each.passes, each.total / each.n) for each in tries)
             if any(each.done > 1 for each in tries)
@@ -146,7 +148,8 @@ class Standing(Generic[Key]):
             key for key, cases in by_candidate.items() if any(tries.n for tries in cases.values())
         }
         most = max(map(len, self.reached.values()), default=0)
-        self.ranked = {k for k in self.scored if len(self.reached[k]) >= RANKED_SHARE * most}
+        late = {k for k, cases in self.reached.items() if len(cases) < RANKED_SHARE * most}
+        self.ranked, self.is_ripe = self.scored - late, not late
         self._floor = floor_of(tries for cases in by_candidate.values() for tries in cases.values())
         sets = [self.reached[key] for key in self.ranked]
         self.common: set[Hashable] = set.intersection(*sets) if sets else set()

@@ -2,6 +2,7 @@
 
 import csv
 from io import StringIO
+from itertools import product
 
 import pytest
 
@@ -131,6 +132,10 @@ def test_a_winner_that_is_hardly_better_is_said_not_to_be_separable():
     assert rival.overlap_low < rival.overlap_high
     clear = report(played("brute_force", make_matrix([0.95, 0.2], datapoints=60)))
     assert clear.rivals == []
+    # Nor from those that it was hardly compared with: each of ten equal ones is chosen by luck.
+    for strategy, seed in product(("matrix_ucb", "epsilon_lucb", "brute_force"), range(5)):
+        equal = report(played(strategy, make_matrix([0.7] * 10, datapoints=100, seed=seed)))
+        assert equal.rivals, (strategy, seed)
 
 
 def test_nobody_wins_where_nobody_answers_and_prices_are_estimated_where_known():

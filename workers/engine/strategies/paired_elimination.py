@@ -104,7 +104,7 @@ class PairedElimination(Rounds[PairedEliminationOptions]):
         told = f"{gap:.3f} worse than {self.name(leader)} on the same {n} cases"
         if not rest:
             return f"{told}: all of them."
-        return f"{told}, where {z * error:.3f} is enough to be sure about all {self.cases}."
+        return f"{told}; from {z * error:.3f} on there it is given up."
 
     def _pairs(self, leader: int, arm: int) -> tuple[list[float], list[float]]:
         """Cases that both have a value for: all of them, unless failures are dropped."""

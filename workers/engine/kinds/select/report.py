@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from workers.engine.kinds.select.layers import Layer, layers_of
 from workers.engine.kinds.select.rows import CombinationRow, RoundRow
-from workers.engine.statistics.distributions import Z
+from workers.engine.statistics.distributions import deviate_of_pairs
+from workers.engine.statistics.separating import LEVEL
 from workers.engine.strategies import Rounds
 from workers.engine.strategies.bayesian import Bayesian, Forecast
 from workers.engine.strategies.intervals import paired_variance
@@ -22,7 +23,7 @@ class Rival(NamedTuple):
 
     name: str
     gap: float  # by how much the winner is better in what was looked for
-    low: float  # of the gap's 95 % interval, which holds 0
+    low: float  # of the gap's 95 % interval for all combinations, which holds 0
     high: float
     n: int
     overlap_low: float  # of the 95 % intervals of both accuracies
@@ -94,23 +95,27 @@ def aim_text(objective: Objective) -> str:
 
 
 def rivals_of(strategy: Rounds[Any], rows: Sequence[CombinationRow]) -> list[Rival]:
-    """Who may be as good as the winner, the closest first. By differences case by case: all see
-    the same cases, so what is hard for everybody cancels out."""
+    """Who may be as good as the winner, the closest first. By differences case by case: what is
+    hard for everybody cancels out. Also of those that were given up after a few cases; and as the
+    winner was chosen among all, a gap has to be beyond what chance makes between any two."""
     best = next((row for row in rows if row.is_best), None)
     if best is None:
         return []
-    others = [row for row in rows if row.saw_most and row is not best and row.failed < row.n]
-    found = [rival_of(strategy, best, row) for row in others]
+    others = [row for row in rows if row is not best and row.failed < row.n]
+    deviate = deviate_of_pairs(1 + len(others), LEVEL)
+    found = [rival_of(strategy, best, row, deviate) for row in others]
     return sorted((rival for rival in found if rival.low <= 0), key=lambda rival: rival.gap)
 
 
-def rival_of(strategy: Rounds[Any], best: CombinationRow, other: CombinationRow) -> Rival:
+def rival_of(
+    strategy: Rounds[Any], best: CombinationRow, other: CombinationRow, deviate: float
+) -> Rival:
     both = zip(strategy.board.worth(best.place), strategy.board.worth(other.place), strict=False)
     pairs = [(a, b) for a, b in both if a is not None and b is not None]
     ours, theirs = [a for a, _ in pairs], [b for _, b in pairs]
     n = len(pairs)
     gap = (math.fsum(ours) - math.fsum(theirs)) / n if n else 0.0
-    half = Z * math.sqrt(paired_variance(ours, theirs, gap) / n) if n else math.inf
+    half = deviate * math.sqrt(paired_variance(ours, theirs, gap) / n) if n else math.inf
     low = max(best.low or 0.0, other.low or 0.0)
     high = min(best.high or 0.0, other.high or 0.0)
     return Rival(other.name, gap, gap - half, gap + half, n, low, high)

@@ -8,18 +8,16 @@ import pytest
 
 from tests.engine.installed_agents import HERE, LARGE, ROUTED, ROUTER, TERSE, agent, chat
 from tests.engine.running import run_document, table_of
-from tests.engine.test_spec import problems_of
+from tests.engine.test_spec import problems_beside, problems_of
 from tests.harness.table import table
 from tests.simulator.calls import until
 from workers.engine.calling.cache import MemoryCache
 from workers.engine.calling.prices import Price
-from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.select import Selection
 from workers.engine.kinds.select.routing import pick_route
 from workers.engine.plugins import PLUGINS, PluginError, install_plugins
 from workers.engine.records import Case, Score
-from workers.engine.spec.checks import check_against
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +35,8 @@ async def test_a_router_picks_the_step_that_answers_or_takes_the_default(simulat
     cases = [level(0, 1, 1007), level(1, 2, 1107)]
     scores = await run_document({**selection, "steps": ROUTED}, cases, simulator.url)
     assert [score.value for score in scores] == [1.0, 1.0]
-    assert [[call.step for call in score.calls] for score in scores] == [
-        ["triage", "easy", "last"],
-        ["triage", "hard", "last"],
-    ]
+    taken = [[call.step for call in score.calls] for score in scores]
+    assert taken == [["triage", "easy", "last"], ["triage", "hard", "last"]]
     for score in scores:
         assert score.latency_ms == pytest.approx(sum(call.latency_ms for call in score.calls))
         assert score.calls_sent + sum(one.what != "call" for one in score.attempts) == 3
@@ -89,10 +85,8 @@ async def test_each_call_is_noted_with_its_step_and_can_be_stored(simulator, sel
     assert (plan.step, solve.step) == ("duo.plan", "duo.solve")
     assert [attempt.step for attempt in score.attempts] == ["duo.plan", "duo.solve"]
     assert solve.model == LARGE
-    assert solve.prompt == [
-        {"role": "system", "content": TERSE},
-        {"role": "user", "content": f"What is {plan.answer} + 0?"},
-    ]
+    assert [one["role"] for one in solve.prompt] == ["system", "user"]
+    assert [one["content"] for one in solve.prompt] == [TERSE, f"What is {plan.answer} + 0?"]
     assert score.answer == solve.answer
     assert score.tokens_in == (plan.tokens_in or 0) + (solve.tokens_in or 0)
     # Also what no database would take.
@@ -206,15 +200,12 @@ async def test_an_agent_that_never_awaits_fails_its_own_trial_only(simulator, se
 
 async def test_calls_an_agent_does_not_wait_for_are_counted_if_sent(simulator, selection, cases):
     simulator.change(gather=3)  # all of them are sent before one is answered
-    simulator.play(
-        {"match": {}, "times": 1, "do": "pass"}, {"match": {}, "times": None, "do": "hang"}
-    )
+    simulator.play({"times": 1, "do": "pass"}, {"times": None, "do": "hang"})
     selection["limits"] = {**selection["limits"], "timeout_seconds": 60}
     selection["steps"] = [agent("races")]
     prices = {("simulated", "sim-large"): Price(1.0, 2.0)}
     [score] = await run_document(selection, cases[:1], simulator.url, prices=prices)
-    outcomes = sorted(call.error for call in score.calls)
-    assert outcomes == ["", "cancelled", "cancelled"]
+    assert sorted(call.error for call in score.calls) == ["", "cancelled", "cancelled"]
     assert (score.error, score.calls_sent, score.unpriced) == ("", 3, 2)
 
 
@@ -250,20 +241,16 @@ async def test_a_call_that_fails_fails_its_trial_and_the_others_count(simulator,
 async def test_combinations_cover_the_calls_of_agents(selection):
     calls = [chat("draft", "{{question}}", "simulated/sim-small", LARGE)]
     hot = {"endpoint": "simulated", "model": "sim-large", "parameters": {"temperature": 1}}
-    selection["steps"] = [
-        chat("planner", "{{question}}", LARGE, hot),
-        {**agent("fans_out"), "calls": calls},
-    ]
+    planner = chat("planner", "{{question}}", LARGE, hot)
+    selection["steps"] = [planner, {**agent("fans_out"), "calls": calls}]
     candidates = read_configuration(selection).make_candidates()
     assert [candidate.name for candidate in candidates] == [
         f"planner={LARGE}{parameters} + solver.draft={model}"
         for parameters in ("", ' {"temperature":1}')
         for model in ("simulated/sim-small", LARGE)
     ]
-    assert [m["model"] for m in Selection.models_called(candidates[0].document)] == [
-        "sim-large",
-        "sim-small",
-    ]
+    called = Selection.models_called(candidates[0].document)
+    assert [one["model"] for one in called] == ["sim-large", "sim-small"]
 
 
 BACK = chat("back", "{{question}}", routes={"x": "easy"})
@@ -309,12 +296,7 @@ PLANLESS = {**agent("fans_out"), "calls": [chat("draft", "{{plan}}")]}
     (PLANLESS, "calls.0.user", "{{plan}} is not a column"),
 )
 def test_problems_with_agents_are_named(selection, step, path, told):
-    configuration = read_configuration({**selection, "steps": [step]})
-    columns = ["question", "expected"]
-    with pytest.raises(ConfigurationError) as caught:
-        check_against(configuration, endpoints={"simulated": ()}, columns=columns, cases=2)
-    problems = {problem.path: problem.message for problem in caught.value.problems}
-    assert told in problems[f"steps.0.{path}"]
+    assert told in problems_beside({**selection, "steps": [step]})[f"steps.0.{path}"]
 
 
 async def test_an_agent_that_is_gone_fails_its_trials(simulator, selection, cases):
@@ -325,18 +307,13 @@ async def test_an_agent_that_is_gone_fails_its_trials(simulator, selection, case
     assert "EVALSITE_PLUGINS" in scores[0].message
 
 
-@table(
-    ("no_such_package.agents", "is not there. Install the package of 'no_such_package'"),
-    (f"{HERE}.nothing", "is not there"),
-    ("workers.engine.records", "has no __all__"),
-)
-def test_a_plugin_that_is_not_there_stops_the_start(name, told):
-    with pytest.raises(PluginError, match="EVALSITE_PLUGINS") as caught:
-        install_plugins([name])
-    assert told in str(caught.value)
-
-
-def test_one_object_may_be_named_alone():
+def test_a_plugin_that_is_not_there_stops_the_start_and_one_object_may_be_named_alone():
+    absent = "is not there. Install the package of 'no_such_package'"
+    wrong = {"no_such_package.agents": absent, f"{HERE}.nothing": "is not there"}
+    for name, told in {**wrong, "workers.engine.records": "has no __all__"}.items():
+        with pytest.raises(PluginError, match="EVALSITE_PLUGINS") as caught:
+            install_plugins([name])
+        assert told in str(caught.value)
     PLUGINS.clear()
     install_plugins([f"{HERE}.Chain"])
     assert list(PLUGINS) == [f"{HERE}.Chain"]

@@ -16,6 +16,9 @@ ROWS = [
 ]
 
 
+LOGIC_0 = {"subject": "logic", "level": "0"}
+
+
 def cut(part, seed=0, rows=ROWS):
     return slice_rows(DatasetChoice(name="x", **part), seed, list(rows[0]), rows)
 
@@ -26,10 +29,7 @@ def cut(part, seed=0, rows=ROWS):
     ({"level": [1, "2"]}, lambda row: row["level"] in ("1", "2")),
     ({"subject": {"not": "logic"}}, lambda row: row["subject"] != "logic"),
     ({"subject": {"not": ["logic", "algebra"]}}, lambda row: row["subject"] == "geometry"),
-    (
-        {"subject": "logic", "level": 0},
-        lambda row: (row["subject"], row["level"]) == ("logic", "0"),
-    ),
+    ({"subject": "logic", "level": 0}, lambda row: row.items() >= LOGIC_0.items()),
 )
 def test_where_keeps_rows_with_these_values_in_their_order(where, fits):
     assert cut({"where": where}) == [place for place, row in enumerate(ROWS) if fits(row)]
@@ -39,9 +39,7 @@ def test_rows_by_number_come_first_in_the_order_of_the_dataset():
     assert cut({"only": [7, 3, 3, 119]}) == [3, 7, 119]
     logic = [place for place in (1, 2, 5) if ROWS[place]["subject"] == "logic"]
     assert cut({"only": [1, 2, 5], "where": {"subject": "logic"}}) == logic
-    with pytest.raises(
-        ConfigurationError, match="There is no row 120: the dataset has rows 0 to 119"
-    ):
+    with pytest.raises(ConfigurationError, match="no row 120: the dataset has rows 0 to 119"):
         cut({"only": [0, 120]})
 
 
@@ -82,15 +80,12 @@ def test_the_parts_of_a_split_are_disjoint_and_complete_and_rows_stay_in_theirs(
     # Equal rows are in the same part.
     twice = [*ROWS, *ROWS]
     test = cut({"split": "test"}, rows=twice)
-    assert {place % len(ROWS) for place in test if place < len(ROWS)} == {
-        place % len(ROWS) for place in test if place >= len(ROWS)
-    }
+    assert [place + len(ROWS) for place in test if place < len(ROWS)] == test[len(test) // 2 :]
 
 
 def test_where_comes_before_split_before_sample_before_first():
     part = {"where": {"subject": "logic"}, "split": "train", "sample": 10}
-    logic = set(cut({"where": {"subject": "logic"}}))
-    train = logic & set(cut({"split": "train"}))
+    train = set(cut({"where": {"subject": "logic"}})) & set(cut({"split": "train"}))
     sample = cut(part, seed=3)
     assert len(sample) == 10
     assert set(sample) < train
@@ -119,8 +114,7 @@ AMONG = "in the column 'subject'. Among what there is: 'algebra'"
 def test_what_cannot_be_cut_is_refused(part, path, told):
     with pytest.raises(ConfigurationError) as caught:
         cut(part)
-    assert caught.value.problems[0].path == f"dataset.{path}"
-    assert told in caught.value.problems[0].message
+    assert told in dict(caught.value.problems)[f"dataset.{path}"]
 
 
 HALVES = {"b": 0.5, "c": 0.5}
@@ -161,8 +155,7 @@ def test_a_slice_in_words(part, text):
 
 def test_a_slice_is_written_as_it_was_given():
     part = {"where": {"level": "3", "subject": {"not": ["logic"]}}, "sample": 4, "seed": 1}
-    choice = DatasetChoice(name="x", **part)
-    assert choice.slice_document() == part
+    assert DatasetChoice(name="x", **part).slice_document() == part
     whole = DatasetChoice(name="x", split="train", first=3).slice_document()
     assert DatasetChoice(name="x", **whole).slice_document() == whole
 
@@ -177,17 +170,14 @@ def test_a_split_column_names_the_part_of_each_row():
     assert cut(by_share, rows=rows) != []
 
 
-@table(
-    ("hard, maths;long|hard", ["hard", "maths", "long"]),
-    ('["hard", "two words", 3]', ["hard", "two words", "3"]),
-    ("[not json", ["[not json"]),
-    (" , ", []),
-)
-def test_the_tags_of_a_cell(cell, tags):
-    assert tags_in(cell) == tags
-
-
-def test_rows_are_found_by_their_tags():
+def test_rows_are_found_by_the_tags_of_a_cell():
+    tags = {
+        "hard, maths;long|hard": ["hard", "maths", "long"],
+        '["hard", "two words", 3]': ["hard", "two words", "3"],
+        "[not json": ["[not json"],
+        " , ": [],
+    }
+    assert {cell: tags_in(cell) for cell in tags} == tags
     cells = ["hard, maths", "hardly", '["maths"]', ""]
     rows = [{"question": f"{n}?", "tags": cell} for n, cell in enumerate(cells)]
     assert cut({"where": {"tags": {"has": "hard"}}}, rows=rows) == [0]

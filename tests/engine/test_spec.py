@@ -18,6 +18,12 @@ from workers.engine.plugins import PLUGINS
 from workers.engine.spec.checks import check_against
 from workers.engine.spec.configuration import count_trials
 
+STORED: dict[str, Any] = {
+    "endpoints": {"simulated": ()},
+    "columns": ["question", "expected"],
+    "cases": 1,
+}
+
 
 def problems_of(document):
     with pytest.raises(ConfigurationError) as caught:
@@ -25,12 +31,17 @@ def problems_of(document):
     return dict(caught.value.problems)
 
 
+def problems_beside(document, **stored):
+    """Of one that can be read, but does not fit what is stored."""
+    configuration = read_configuration(document)
+    with pytest.raises(ConfigurationError) as caught:
+        check_against(configuration, **{**STORED, **stored})
+    return dict(caught.value.problems)
+
+
 def test_short_and_long_forms_mean_the_same(document):
-    long = {
-        **document,
-        "dataset": {"name": "sums"},
-        "models": [{"endpoint": "simulated", "model": m} for m in ("sim-small", "sim-large")],
-    }
+    models = [{"endpoint": "simulated", "model": name} for name in ("sim-small", "sim-large")]
+    long = {**document, "dataset": {"name": "sums"}, "models": models}
     assert read_configuration(long) == read_configuration(document)
     document["models"] = ["router/vendor/model"]
     [model] = read_configuration(document).called
@@ -49,6 +60,9 @@ def test_every_problem_is_listed_at_once(document):
         *("models.0", "scorers.0", "prompts.0.usr"),
         *("budget.dollars", "budget.calls", "budget.hours"),
     }
+
+
+CUT = "score_truncated"
 
 
 def with_parameters(**parameters):
@@ -89,10 +103,10 @@ def with_parameters(**parameters):
     ({"budget": {"dollars": -2}}, "budget.dollars", "greater than 0, got -2"),
     ({"budget": {"max_cost": 2}}, "budget.max_cost", "Allowed here: dollars, calls, seconds"),
     ({"budget": 5}, "budget", "valid dictionary"),
+    *(({"answers": {CUT: odd}}, f"answers.{CUT}", "a valid boolean") for odd in ("yes", 1, None)),
 )
 def test_a_problem_says_where_and_what_is_allowed(document, change, path, words):
-    found = problems_of({**document, **change})
-    assert words in found[path]
+    assert words in problems_of({**document, **change})[path]
 
 
 def test_off_and_no_limit_can_be_asked_for(document):
@@ -107,13 +121,11 @@ def test_off_and_no_limit_can_be_asked_for(document):
 def test_what_the_stored_parts_tell_is_checked_too(document):
     document["prompts"][0]["user"] = "{{question}} {{answer}}"
     document["repeats"] = 1000
-    configuration = read_configuration(document)
-    with pytest.raises(ConfigurationError) as caught:
-        check_against(configuration, endpoints={"other": []}, columns=["question"], cases=1000)
-    paths = [problem.path for problem in caught.value.problems]
-    assert paths == ["models.0.endpoint", "models.1.endpoint", "prompts.0.user", "expected", ""]
-    assert "It has: question." in str(caught.value)
-    assert "4,000,000 trials" in str(caught.value)
+    found = problems_beside(document, endpoints={"other": []}, columns=["question"], cases=1000)
+    paths = ["models.0.endpoint", "models.1.endpoint", "prompts.0.user", "expected", ""]
+    assert list(found) == paths
+    assert "It has: question." in str(found)
+    assert "4,000,000 trials" in found[""]
 
 
 @table(
@@ -239,11 +251,8 @@ def test_plugins_of_the_right_class_join_and_their_schema_stands_by_itself():
     assert list(HATS) == ["bowler", "shop.StrawHat"]
     first, _ = HATS.describe()
     assert (first.name, first.label, first.is_recommended) == ("shop.StrawHat", "Boater", True)
-    assert {option.name: option.kind for option in first.options} == {
-        "fabric": "choice",
-        "fit": "choice",
-        "band": "yaml",
-    }
+    kinds = {option.name: option.kind for option in first.options}
+    assert kinds == {"fabric": "choice", "fit": "choice", "band": "yaml"}
     assert first.options[0].choices == ("felt", "straw")
     schema = HatChoice.model_json_schema()
     assert schema["anyOf"][0] == {"enum": ["bowler", "shop.StrawHat"]}
@@ -273,18 +282,16 @@ def small(**parameters):
     return {"endpoint": "simulated", "model": "sim-small", "parameters": parameters}
 
 
+THREE = [SMALL, small(temperature=0.5), small(temperature=1.0)]
+
+
 @table(
     row([small(temperature=1.0), LARGE], [SMALL, LARGE], id="parameters of one"),
-    row(
-        [SMALL, small(temperature=0.5), small(temperature=1.0)],
-        [SMALL, f'{SMALL} {{"temperature":0.5}}', f'{SMALL} {{"temperature":1.0}}'],
-        id="one model, three ways",
-    ),
+    row(THREE, [SMALL, *(f'{SMALL} {{"temperature":{t}}}' for t in (0.5, 1.0))], id="three ways"),
 )
 def test_a_name_tells_the_parameters_where_the_model_alone_does_not(document, models, labels):
     candidates = read_configuration({**document, "models": models}).make_candidates()
     prompts = [prompt["name"] for prompt in document["prompts"]]
-    assert [candidate.name for candidate in candidates] == [
-        f"{prompt} · {label}" for prompt in prompts for label in labels
-    ]
+    names = [f"{prompt} · {label}" for prompt in prompts for label in labels]
+    assert [candidate.name for candidate in candidates] == names
     assert len({candidate.key for candidate in candidates}) == len(candidates)

@@ -2,9 +2,11 @@
 
 import pytest
 
-from tests.engine.running import evaluation
+from tests.engine.running import KEY, SUFFIX, evaluation
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine import http
+from workers.engine.lanes import ProcessLane
+from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import running_simulator
@@ -29,9 +31,8 @@ def shared_simulator():
 def simulator(shared_simulator):
     """Reset for every test: no latency, no faults, an empty ledger."""
     shared_simulator.reset()
-    shared_simulator.change(
-        latency_ms=0, jitter=0, rpm=None, error_rate=0, max_in_flight=None, gather=None
-    )
+    no_limits = {"rpm": None, "max_in_flight": None, "gather": None}
+    shared_simulator.change(latency_ms=0, jitter=0, error_rate=0, **no_limits)
     return shared_simulator
 
 
@@ -39,6 +40,20 @@ def simulator(shared_simulator):
 async def client():
     async with http.Client() as opened:
         yield opened
+
+
+@pytest.fixture
+def connect(client, simulator):
+    """A provider of a kind, on the simulated provider, which speaks all their protocols."""
+    return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind], KEY)
+
+
+@pytest.fixture
+async def lane():
+    """One process, so that whoever comes next meets what the last one left."""
+    lane = ProcessLane(60, size=1)
+    yield lane
+    await lane.close()
 
 
 @pytest.fixture

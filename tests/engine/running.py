@@ -10,6 +10,11 @@ from workers.engine.providers import PROVIDERS
 from workers.engine.records import Case
 from workers.engine.scorers import Scorer, build_scorer
 
+SMALL = "simulated/sim-small"
+KEY = "sk-canary-0123456789abcdef"
+# Of the address, by the kind of a provider: where its calls go.
+SUFFIX = {"openai": "/v1", "azure": "", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
+
 
 async def run_document(document, cases, url, cache=None, prices=None, **more):
     """`more` is what else `run_here` takes."""
@@ -21,15 +26,9 @@ async def run_document(document, cases, url, cache=None, prices=None, **more):
 
 def evaluation(*scorers, **more):
     """One prompt and one model."""
-    return {
-        "name": "one",
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": [{"name": "plain", "user": "{{question}}"}],
-        "models": ["simulated/sim-small"],
-        "scorers": list(scorers),
-        **more,
-    }
+    asked = {"prompts": [{"name": "plain", "user": "{{question}}"}], "models": [SMALL]}
+    document = {"name": "one", "kind": "evaluate", "dataset": "sums", **asked}
+    return {**document, "scorers": list(scorers), **more}
 
 
 def table_of(scores):
@@ -52,8 +51,7 @@ def quick(name, options):
 
 def value(name, options, answer, the_case):
     judgement = quick(name, options).judge(answer, the_case)
-    assert judgement.name == name
-    assert judgement.passed == (judgement.value == 1.0)
+    assert (judgement.name, judgement.passed) == (name, judgement.value == 1.0)
     return judgement.value
 
 

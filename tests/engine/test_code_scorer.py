@@ -14,7 +14,6 @@ from tests.harness.table import table
 from workers.engine import sandbox
 from workers.engine.errors import ScorerFailed
 from workers.engine.judgements import LOOP_STEPS, judge_apart, judge_if_quick
-from workers.engine.lanes import ProcessLane
 from workers.engine.plugins import PLUGINS
 from workers.engine.records import Case, Facts, Judgement
 from workers.engine.scorers import SCORERS, problem_with_scorer
@@ -209,6 +208,9 @@ async def test_what_was_paid_is_judged_after_the_budget_is_used_up(simulator, pl
     assert (score.error, bool(score.answer)) == ("scorer_error", True)
 
 
+ASKING = ("Asks", "AsksAndHangs")
+
+
 @pytest.mark.late  # and so does this one: one hangs
 @pytest.mark.usefixtures("installed")
 async def test_a_plug_in_that_asks_is_not_on_the_loop_either(simulator, plain, cases):
@@ -217,24 +219,18 @@ async def test_a_plug_in_that_asks_is_not_on_the_loop_either(simulator, plain, c
         *({"match": {"contains": text}, "do": "answer", "answer": said[text]} for text in said),
         {"match": {"contains": "fails"}, "do": "status", "status": 400},
     )
-    asks, hanging = (
-        {**plain, "scorers": [{f"{PACKAGE}.{name}": {"model": "simulated/sim-large"}}]}
-        for name in ("Asks", "AsksAndHangs")
-    )
+    model = {"model": "simulated/sim-large"}
+    asks, hanging = ({**plain, "scorers": [{f"{PACKAGE}.{name}": model}]} for name in ASKING)
     good, never_ends, astray = await run_document(asks, cases[:3], simulator.url)
     (hangs,) = await run_document(hanging, cases[:1], simulator.url)
     told, _, process = good.judgements[0].reason.rpartition(" ")
     assert told == "again A again B refused"
     assert int(process) != os.getpid()
-    assert sent(good) == 5  # each once, though it began anew for every round of calls
+    assert good.judging.sent == 5  # each once, though it began anew for every round of calls
     assert "took longer than the 0.5 s" in hangs.message
     assert "asked for more than 100 calls for one answer" in never_ends.message
-    assert sent(never_ends) == 100
+    assert never_ends.judging.sent == 100
     assert "asks the endpoint 'nowhere', which none of its options names." in astray.message
-
-
-def sent(score):
-    return score.judging.sent
 
 
 @table(
@@ -258,14 +254,13 @@ def test_ours_are_judged_at_once_unless_that_may_take_long(name, options, expect
 
 @pytest.mark.late
 @pytest.mark.usefixtures("installed")
-async def test_what_is_long_is_judged_the_same_in_another_process(simulator, plain, cases):
+async def test_what_is_long_is_judged_the_same_in_another_process(simulator, plain, cases, lane):
     long = "a" * 1000 + "X" + " So it is 1, or 2, or 3." * 1000
     simulator.play({"times": None, "do": "answer", "answer": long})
     scorers: list[Any] = ["numeric", "exact", {"regex": {"pattern": "(?:a?){1000}X"}}]
     the_case = Case(0, {**cases[0].fields, "expected": "3"})
     (score,) = await run_document({**plain, "scorers": scorers}, [the_case], simulator.url)
     assert [one.passed for one in score.judgements] == [True, False, True]
-    lane = ProcessLane()
     apart = [
         await judge_apart(lane.share(""), quick(*SCORERS.read(one)), long, the_case, Facts())
         for one in scorers
@@ -273,6 +268,5 @@ async def test_what_is_long_is_judged_the_same_in_another_process(simulator, pla
     dear = quick(f"{PACKAGE}.Dear", {"not": True, "as": "cheap"})
     said = await judge_apart(lane.share(""), dear, "5", Case(0, {}), Facts(12.5, 0.5))
     assert len(lane.pids) == 1
-    await lane.close()
     assert apart == list(score.judgements)
     assert said == Judgement("cheap", 0.0, False, "not: 12.5 ms, $0.5")

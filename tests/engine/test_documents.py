@@ -12,7 +12,6 @@ from tests.engine.running import case, quick
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError, ScorerFailed
 from workers.engine.judgements import judge_apart, judge_if_quick
-from workers.engine.lanes import ProcessLane
 from workers.engine.records import Facts
 from workers.engine.scorers import build_scorer
 from workers.engine.scorers.schemas import MOST_PATTERNS, compiled, is_plain, problem_with_schema
@@ -91,10 +90,8 @@ def any_value(random, depth=0):
 
 
 def any_mapping(random, depth=0):
-    return {
-        "".join(random.choices(PIECES, k=2)): any_value(random, depth)
-        for _ in range(random.randrange(5))
-    }
+    names = ["".join(random.choices(PIECES, k=2)) for _ in range(random.randrange(5))]
+    return {name: any_value(random, depth) for name in names}
 
 
 def test_what_is_written_is_readable_and_read_back_exactly():
@@ -204,8 +201,7 @@ def test_what_people_write_is_accepted(schema, plain):
     assert is_plain(text) is plain
 
 
-async def test_what_refers_on_is_judged_in_a_process_of_its_own():
-    lane = ProcessLane()
+async def test_what_refers_on_is_judged_in_a_process_of_its_own(lane):
     facts, the_case = Facts(), case()
 
     async def judged(name, options, answer, the_case):
@@ -225,4 +221,3 @@ async def test_what_refers_on_is_judged_in_a_process_of_its_own():
     deep = '{"a":' * 60 + "1" + "}" * 60
     with pytest.raises(ScorerFailed, match="took longer than the 2 s"):
         await judged("json_schema", {"schema": DOUBLES_WITH_DEPTH}, deep, the_case)
-    await lane.close()

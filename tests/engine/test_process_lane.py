@@ -28,14 +28,6 @@ SLEEPER = (os.spawnlp, os.P_NOWAIT, "sleep", "sleep", "600")  # gives the pid of
 
 
 @pytest.fixture
-async def lane():
-    """One child, so that whoever comes next meets what the last one left."""
-    lane = ProcessLane(60, size=1)
-    yield lane
-    await lane.close()
-
-
-@pytest.fixture
 def fifo(tmp_path):
     path = tmp_path / "fifo"
     os.mkfifo(path)
@@ -242,9 +234,8 @@ def test_children_end_with_a_parent_that_is_killed(keeps_the_lock):
         f" await ProcessLane({seconds}).call(lane_work.orphan_myself, {keeps_the_lock})\n"
         "asyncio.run(main())"
     )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE, text=True
-    )
+    argv = [sys.executable, "-c", program]
+    parent = subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     _, said = parent.communicate()  # until nobody holds their standard error any more
     assert parent.returncode == -signal.SIGKILL
     wait_until_gone(int(said.split()[0]))

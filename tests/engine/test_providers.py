@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from tests.engine.running import KEY, SUFFIX
 from tests.engine.test_http import Server, served
 from tests.engine.test_webhook_scorer import reply as saying
 from tests.harness.table import row, table
@@ -24,8 +25,6 @@ from workers.engine.providers.openai import OpenAI
 from workers.engine.providers.retry_after import read_retry_after
 from workers.engine.records import Attempt, Reply, Request, ToldLimits
 
-KEY = "sk-canary-0123456789abcdef"
-SUFFIX = {"openai": "/v1", "azure": "", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
 MODELS_OF_OTHERS = [kind for kind in PROVIDERS if kind != "app"]  # that one: test_provider_kinds.py
 MESSAGES = [
     {"role": "system", "content": "Answer with the number only."},
@@ -36,12 +35,6 @@ MESSAGES = [
 def ask(**parameters):
     body = {"model": "sim-large", "messages": MESSAGES, **parameters}
     return Request("main", "sim-large", "/chat/completions", body)
-
-
-@pytest.fixture
-def connect(client, simulator):
-    """A provider of a kind, on the simulated provider, which speaks all their protocols."""
-    return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind], KEY)
 
 
 @table(*MODELS_OF_OTHERS)
@@ -74,15 +67,8 @@ async def test_every_provider_tells_an_answer_that_is_not_whole(connect, simulat
     assert bool(reply.text) == (ending in ("length", "refusal"))
 
 
-STATUSES = {
-    400: "refused",
-    401: "credentials",
-    404: "refused",
-    408: "server_error",
-    429: "rate_limited",
-    500: "server_error",
-    529: "server_error",  # overloaded
-}
+STATUSES = {401: "credentials", 429: "rate_limited", **dict.fromkeys((400, 404), "refused")}
+STATUSES |= dict.fromkeys((408, 500, 529), "server_error")
 FAULTS = [
     *(({"do": "status", "status": status}, error) for status, error in STATUSES.items()),
     ({"do": "malformed"}, "malformed_answer"),  # not JSON
@@ -130,10 +116,9 @@ def test_a_request_has_the_form_of_its_provider_and_stays_what_the_cache_key_is_
         "top_k": 3,
     }
     assert cache_key("service", request) == before
-    told = {"keep_alive": "5m", "options": {"num_ctx": 4096}}
-    request = ask(
-        temperature=0.5, max_tokens=9, stop=["END"], response_format={"type": "json_object"}, **told
-    )
+    told = {"keep_alive": "5m", "options": {"num_ctx": 4096}, "stop": ["END"]}
+    told["response_format"] = {"type": "json_object"}
+    request = ask(temperature=0.5, max_tokens=9, **told)
     before = cache_key("service", request)
     assert ollama_protocol.body_of(request) == {
         "model": "sim-large",

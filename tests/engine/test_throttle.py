@@ -15,7 +15,6 @@ from workers.engine.calling.cache import MemoryCache, SingleFlight, cache_key
 from workers.engine.calling.calls import Caller, CallParts, CallRules
 from workers.engine.clock import SystemClock
 from workers.engine.errors import Refused
-from workers.engine.http import Client
 from workers.engine.providers import PROVIDERS, Provider
 from workers.engine.records import Request
 from workers.engine.throttling.permits import (
@@ -34,11 +33,22 @@ LARGE = Quota("endpoint:1/large", 3)
 
 
 @pytest.fixture
-async def throttle():
-    clock = SystemClock()
-    made = Throttle(LocalPermits(clock.monotonic), clock)
-    yield made
-    await made.close()
+async def opened():
+    """Makes a throttle, which is closed after the test: with these permits, or its own."""
+    made = []
+
+    def make(clock, permits=None, **more):
+        made.append(Throttle(permits or LocalPermits(clock.monotonic), clock, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.close()
+
+
+@pytest.fixture
+def throttle(opened):
+    return opened(SystemClock())
 
 
 class Flights:
@@ -84,9 +94,9 @@ async def test_a_cancelled_waiter_leaves_no_hole(throttle):
     assert again.peak == 4
 
 
-async def test_a_pause_stops_new_calls_under_its_key_only():
+async def test_a_pause_stops_new_calls_under_its_key_only(opened):
     clock = FakeClock()
-    throttle = Throttle(LocalPermits(clock.monotonic), clock)
+    throttle = opened(clock)
     async with throttle.slot((RUN, SMALL)) as permit:
         permit.is_throttled, permit.pause_seconds = True, 1.0
     flights = Flights(throttle)
@@ -96,7 +106,6 @@ async def test_a_pause_stops_new_calls_under_its_key_only():
         assert not small.done()
         clock.now += 0.5
     await small
-    await throttle.close()
 
 
 class Scripted:
@@ -113,20 +122,19 @@ class Scripted:
         return Grant(0, demand.holding, 0.005)
 
 
-async def test_a_finished_call_hands_its_permit_on_without_asking():
+async def test_a_finished_call_hands_its_permit_on_without_asking(opened):
     permits = Scripted(Grant(1, (1,), 60.0))
-    throttle = Throttle(permits, FakeClock())  # it stands still: no permit is renewed meanwhile
+    throttle = opened(FakeClock(), permits)  # it stands still: no permit is renewed meanwhile
     flights = Flights(throttle)
     await asyncio.gather(*(flights.fly((RUN,), 0) for _ in range(50)))
     assert flights.done == 50
     assert len(permits.heard) <= 2
-    await throttle.close()
 
 
 @table({"refusal": Refused("400")}, {"is_troubled": True})
-async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(failure):
+async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(opened, failure):
     permits = Scripted(Grant(1, (1,), 60.0), Grant(0, (0,), 60.0))
-    throttle = Throttle(permits, SystemClock())
+    throttle = opened(SystemClock(), permits)
     async with throttle.slot((RUN,)) as permit:
         for name, value in failure.items():
             setattr(permit, name, value)
@@ -137,32 +145,25 @@ async def test_a_failed_call_hands_its_permit_on_only_after_it_was_counted(failu
     assert permits.heard[1].report.refused + permits.heard[1].report.troubled == 1
     assert not waiting.done()
     waiting.cancel()
-    await throttle.close()
 
 
-async def test_a_call_that_comes_alone_is_asked_for_at_once():
-    clock = SystemClock()
-    throttle = Throttle(LocalPermits(clock.monotonic), clock, spacing_seconds=60.0)
-    flights = Flights(throttle)
+async def test_a_call_that_comes_alone_is_asked_for_at_once(opened):
+    flights = Flights(opened(SystemClock(), spacing_seconds=60.0))
     async with asyncio.timeout(PATIENCE_SECONDS):
         for _ in range(20):
             await flights.fly((RUN,), 0)
     assert flights.done == 20
-    await throttle.close()
 
 
-async def test_a_surplus_goes_back_when_calls_end():
+async def test_a_surplus_goes_back_when_calls_end(opened):
     permits = Scripted(Grant(2, (2,), 60.0, surplus=2))
-    throttle = Throttle(permits, FakeClock())  # it stands still: no permit is renewed meanwhile
-    flights = Flights(throttle)
+    flights = Flights(opened(FakeClock(), permits))  # no permit is renewed while it stands still
     tasks = [asyncio.create_task(flights.fly((RUN,), 0.001)) for _ in range(5)]
     # Were the permits handed on, none would come back before all five have flown.
     await until(lambda: len(permits.heard) > 1 and permits.heard[-1].holding == (0,))
     assert flights.done == 2
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await throttle.close()
 
 
 async def spent_by(quota, demand, seconds=150):
@@ -183,8 +184,7 @@ def most_in_a_minute(spent):
 
 @table(1, 7, 60, 600, 3500)
 async def test_no_minute_holds_more_starts_than_its_limit(requests_per_minute):
-    quota = Quota("k", 10_000, requests_per_minute)
-    starts = await spent_by(quota, Demand((0,), 100_000))
+    starts = await spent_by(Quota("k", 10_000, requests_per_minute), Demand((0,), 100_000))
     assert most_in_a_minute(starts) <= requests_per_minute
     assert interval_of(requests_per_minute) * len(starts) >= 0.95 * 150  # no time is wasted
 
@@ -196,31 +196,28 @@ async def test_no_minute_holds_more_tokens_than_its_limit():
     assert len(starts) * 700 >= 0.95 * 150 * 1000
 
 
-async def test_tokens_not_used_are_given_back():
+async def test_tokens_not_used_are_given_back(opened):
     permits = Scripted(Grant(1, (1,), 60.0))
-    throttle = Throttle(permits, SystemClock())
+    throttle = opened(SystemClock(), permits)
     async with throttle.slot((RUN,), guess=lambda: (500, 0)) as permit:
         permit.is_good, permit.used = True, 120
     await until(lambda: len(permits.heard) > 1)  # the keeper's next exchange carries the report
     report = permits.heard[1].report
     assert (report.good, report.tokens) == (1, 120 - 500)
-    await throttle.close()
 
 
-async def test_a_changed_limit_is_told_with_the_runs_it_concerns():
+async def test_a_changed_limit_is_told_with_the_runs_it_concerns(opened):
     change = LimitChange("endpoint:1/small", 20, 16, "cut: the provider said 429")
     told: list[tuple[LimitChange, set[str]]] = []
     permits = Scripted(Grant(1, (1, 1), 60.0, changes=(change,)))
-    throttle = Throttle(permits, SystemClock(), lambda *news: told.append(news))
+    throttle = opened(SystemClock(), permits, on_change=lambda *news: told.append(news))
     async with throttle.slot((RUN, SMALL._replace(group="7"))):
         pass
     assert told == [(change, {"7"})]
-    await throttle.close()
 
 
-async def test_a_changed_limit_holds_for_those_who_wait():
-    clock = FakeClock()  # it stands still: nobody asks again only because time has passed
-    throttle = Throttle(LocalPermits(clock.monotonic), clock)
+async def test_a_changed_limit_holds_for_those_who_wait(opened):
+    throttle = opened(FakeClock())  # stands still: nobody asks again only because time has passed
     flights = Flights(throttle)
     tasks = [asyncio.create_task(flights.fly((Quota("run:1", 1),), 3600)) for _ in range(9)]
     await until(lambda: flights.now > 0)
@@ -230,8 +227,6 @@ async def test_a_changed_limit_holds_for_those_who_wait():
     assert flights.now == 8
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await throttle.close()
 
 
 ONE_AT_ONCE = Quota("run", 1)
@@ -243,28 +238,23 @@ def question(number):
     return Request("provider", "sim-small", "/chat/completions", body)
 
 
-async def test_an_answer_belongs_to_the_key_that_it_was_asked_with(simulator):
-    async with Client() as client:
+async def test_an_answer_belongs_to_the_key_that_it_was_asked_with(client, simulator, throttle):
+    def provider(key: str) -> Provider:
+        return PROVIDERS["openai"](client, f"service of {key}", f"{simulator.url}/v1", key)
 
-        def provider(key: str) -> Provider:
-            return PROVIDERS["openai"](client, f"service of {key}", f"{simulator.url}/v1", key)
-
-        clock = SystemClock()
-        parts = CallParts(Throttle(LocalPermits(clock.monotonic), clock), clock, Random(1))
-        providers, cache = {"provider": provider("old")}, MemoryCache()
-        rules = CallRules(lambda request: (ONE_AT_ONCE,), 1, PATIENCE_SECONDS)
-        caller = Caller(providers, parts, rules)
-        services = {"provider": "service of old"}
-        asking = AskParts(caller, providers, cache, SingleFlight(), services=services)
-        requests = [question(0), question(1)]
-        async with parts.throttle.slot((ONE_AT_ONCE,)):  # both wait for it
-            waiting = [asyncio.create_task(Asking(asking).ask(one)) for one in requests]
-            await asyncio.sleep(0)
-            providers["provider"] = provider("new")
-        await asyncio.gather(*waiting)
-        await parts.close()
-    sent = {row["key"] for row in simulator.requests()}
-    assert sent == {f"{crc32(b'Bearer new'):08x}"}
+    parts = CallParts(throttle, SystemClock(), Random(1))
+    providers, cache = {"provider": provider("old")}, MemoryCache()
+    rules = CallRules(lambda request: (ONE_AT_ONCE,), 1, PATIENCE_SECONDS)
+    caller = Caller(providers, parts, rules)
+    services = {"provider": "service of old"}
+    asking = AskParts(caller, providers, cache, SingleFlight(), services=services)
+    requests = [question(0), question(1)]
+    async with throttle.slot((ONE_AT_ONCE,)):  # both wait for it
+        waiting = [asyncio.create_task(Asking(asking).ask(one)) for one in requests]
+        await asyncio.sleep(0)
+        providers["provider"] = provider("new")
+    await asyncio.gather(*waiting)
+    assert {row["key"] for row in simulator.requests()} == {f"{crc32(b'Bearer new'):08x}"}
     for service, count in (("service of old", 0), ("service of new", 2)):
         keys = [cache_key(service, one) for one in requests]
         assert len(await cache.get_many(keys)) == count

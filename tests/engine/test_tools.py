@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from tests.engine.running import case, quick, value
+from tests.engine.running import SUFFIX, case, quick, value
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE, document, request_of
 from tests.engine.test_spec import problems_of
 from tests.harness.table import row, table
@@ -13,13 +13,11 @@ from workers.engine.calling.calls import prompt_tokens
 from workers.engine.errors import Refused, ScorerFailed
 from workers.engine.kinds import read_configuration
 from workers.engine.messages.tool_calls import ToolCall, call_text, read_calls
-from workers.engine.providers import PROVIDERS
 from workers.engine.providers import anthropic as anthropic_protocol
 from workers.engine.providers import ollama as ollama_protocol
 from workers.engine.providers import openai as openai_protocol
 from workers.engine.records import Request
 
-SUFFIX = {"openai": "/v1", "azure": "", "anthropic": "/v1", "ollama": "", "simulated": "/v1"}
 CITY, DAYS = {"type": "string"}, {"type": "integer"}
 UNIT = {"type": "string", "enum": ["celsius", "fahrenheit"]}
 SCHEMA = {
@@ -44,11 +42,6 @@ def showing(picture):
 
 def with_model(request):
     return replace(request, model="sim-large", body={**request.body, "model": "sim-large"})
-
-
-@pytest.fixture
-def connect(client, simulator):
-    return lambda kind: PROVIDERS[kind](client, kind, simulator.url + SUFFIX[kind])
 
 
 @table(*SUFFIX)

@@ -1,5 +1,7 @@
 """Games and whole rollouts in the test's own process, with processes of their own."""
 
+from typing import Any
+
 import orjson
 
 from workers.engine.environments import ENVIRONMENTS
@@ -12,6 +14,7 @@ from workers.engine.plugins import PLUGINS
 from workers.engine.policies import POLICIES
 from workers.engine.records import Case
 
+play: Any = game.play  # whether an episode or a failure came of a plan, the test knows
 MODULE = "tests.engine.rollout.odd_players"
 
 
@@ -22,11 +25,6 @@ def plan_of(policy, lane=INLINE, *, mission="grid/harvest", steps=30, episodes=2
     plans = tuple(EpisodePlan(seed, seed) for seed in range(episodes))
     given = {"agents": None, "clocks": Clocks(60.0), "players": players, "episodes": plans, **more}
     return GamePlan(ENVIRONMENTS[family](), variant, max_steps=steps, **given)
-
-
-def play(plan):
-    """Its episodes and failures."""
-    return game.play(plan)
 
 
 def record_of(episode):
@@ -47,16 +45,9 @@ def install(monkeypatch, *things):
 
 
 def rollout(**changes):
-    return {
-        "kind": "rollout",
-        "seed": 42,
-        "missions": [{"environment": "grid/harvest", "max_steps": 30}],
-        "policies": ["random", "seeker"],
-        "episodes": 3,
-        "jobs": 2,
-        "action_timeout_ms": 60_000,
-        **changes,
-    }
+    mission = {"environment": "grid/harvest", "max_steps": 30}
+    played = {"kind": "rollout", "missions": [mission], "policies": ["random", "seeker"]}
+    return {**played, "seed": 42, "episodes": 3, "jobs": 2, "action_timeout_ms": 60_000, **changes}
 
 
 def cases_of(document):

@@ -1,7 +1,6 @@
 """Actions that are late, one agent in a loop of its own, how many episodes travel together, and
 what was played at once."""
 
-import asyncio
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -28,8 +27,7 @@ from workers.engine.kinds.rollout.choosing import Choice
 from workers.engine.kinds.rollout.groups import MOST_BYTES, size_of
 from workers.engine.kinds.rollout.rules import rules_of
 from workers.engine.kinds.rollout.target import Known
-from workers.engine.lanes import ProcessLane
-from workers.engine.playing import agent_processes, game
+from workers.engine.playing import agent_processes
 from workers.engine.playing.plans import BATCH, INLINE, PROCESS, Clocks, Episode, Failure
 from workers.engine.policies import POLICIES, Policy, Seat
 from workers.engine.records import Case, Score
@@ -75,37 +73,25 @@ def test_an_action_that_hangs_is_interrupted_and_nothing_is_done(lane):
     """Milliseconds are no seconds, and the limit interrupts instead of being looked at after."""
     plan = plan_of(Hanger(), lane, steps=5, episodes=1, clocks=LIMIT, at_once=2)
     found = only(play(plan))
-    assert found.timeouts == (1, 0, 0, 0)
-    assert found.steps == 5
+    assert (found.timeouts, found.steps) == ((1, 0, 0, 0), 5)
     steps = steps_of(found)
-    assert steps[1][1] == [0, 1, 1, 1]
-    assert steps[2][1] == [1, 1, 1, 1]
+    assert (steps[1][1], steps[2][1]) == ([0, 1, 1, 1], [1, 1, 1, 1])
 
 
 @pytest.mark.late
-async def test_a_thread_that_hangs_is_left_alone_and_its_process_replaced():
-    lane = ProcessLane(60, size=1)
-    try:
-        plan = plan_of(Hanger(), "thread", steps=4, episodes=1, clocks=LONG_LIMIT, at_once=4)
-        found = only(await lane.call(game.play, plan))
-        assert found.timeouts == (3, 0, 0, 0)  # it never came back
-        assert not lane.pids
-        again = plan_of(Hanger(at=99), "thread", steps=4, episodes=1, at_once=4)
-        assert only(await lane.call(game.play, again)).timeouts == (0, 0, 0, 0)
-        assert len(lane.pids) == 1
-    finally:
-        await lane.close()
+async def test_a_thread_that_hangs_is_left_alone_and_its_process_replaced(lane):
+    plan = plan_of(Hanger(), "thread", steps=4, episodes=1, clocks=LONG_LIMIT, at_once=4)
+    assert only(await lane.call(play, plan)).timeouts == (3, 0, 0, 0)  # it never came back
+    assert not lane.pids
+    again = plan_of(Hanger(at=99), "thread", steps=4, episodes=1, at_once=4)
+    assert only(await lane.call(play, again)).timeouts == (0, 0, 0, 0)
+    assert len(lane.pids) == 1
 
 
-async def test_what_no_signal_reaches_ends_with_the_time_of_the_episode():
-    lane = ProcessLane(60, size=1)
-    try:
-        plan = plan_of(Hanger(in_c=True), steps=4, episodes=1, clocks=LIMIT)
-        with pytest.raises(TimedOut):
-            await lane.call(game.play, plan, timeout_seconds=2)
-    finally:
-        await lane.close()
-    await asyncio.sleep(0)
+async def test_what_no_signal_reaches_ends_with_the_time_of_the_episode(lane):
+    plan = plan_of(Hanger(in_c=True), steps=4, episodes=1, clocks=LIMIT)
+    with pytest.raises(TimedOut):
+        await lane.call(play, plan, timeout_seconds=2)
 
 
 @pytest.mark.usefixtures("held_time")
@@ -116,14 +102,12 @@ def test_late_actions_count_while_the_overage_lasts_then_the_agent_is_out():
     acted = [step[1][0] for step in steps_of(found)]
     assert acted[:2] == [1, 1]  # 1 s late each
     assert acted[3:] == [0, 0, 0]
-    assert found.out_at[0] == 2
-    assert found.out_at[1:] == (None, None, None)
+    assert (found.out_at[0], found.out_at[1:]) == (2, (None, None, None))
     assert found.timeouts == (4, 0, 0, 0)
     # Without an overage a late agent may try again.
     plan = plan_of(Late(seconds=600), steps=2, episodes=1, clocks=LIMIT)
     found = only(play(plan))
-    assert found.timeouts == (2, 0, 0, 0)
-    assert found.out_at == (None,) * 4
+    assert (found.timeouts, found.out_at) == ((2, 0, 0, 0), (None,) * 4)
 
 
 @pytest.mark.usefixtures("held_time")
@@ -132,8 +116,7 @@ def test_the_time_of_a_batch_is_that_of_each_of_its_agents(overage, timeouts, ou
     clocks = Clocks(action_seconds=0.2, overage_seconds=overage)
     plan = plan_of(Late(seconds=1.0), "batch", steps=3, episodes=1, clocks=clocks)
     found = only(play(plan))
-    assert found.timeouts == (timeouts,) * 4
-    assert found.out_at == (out_at,) * 4
+    assert (found.timeouts, found.out_at) == ((timeouts,) * 4, (out_at,) * 4)
 
 
 LONG = 9_500  # steps: a replay of one agent of the grid world has room for fewer

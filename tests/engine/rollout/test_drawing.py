@@ -10,22 +10,13 @@ import numpy as np
 import pytest
 
 from tests.engine.rollout import odd_players as odd
-from tests.engine.rollout.playing import (
-    cases_of,
-    install,
-    plan_of,
-    play,
-    played,
-    record_of,
-    rollout,
-)
+from tests.engine.rollout.playing import install, plan_of, play, played, record_of, rollout
 from tests.engine.running import known
 from tests.harness.table import row, table
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.rollout.answers import Told
 from workers.engine.kinds.rollout.levels import Levels, covered, levels_of
-from workers.engine.kinds.rollout.rules import episode_of, rules_of
 from workers.engine.kinds.rollout.speed import PARTS, speed_of
 from workers.engine.playing.drawing import ANOTHER_WAY, Film
 from workers.engine.playing.plans import Episode
@@ -65,8 +56,7 @@ def test_drawing_changes_nothing_that_was_played(mission):
     record = record_of(found)
     pictures = record.pop("pictures")
     assert record == record_of(plain)
-    assert pictures["told"] == ""
-    assert pictures["steps"] == list(range(found.steps + 1))
+    assert (pictures["told"], pictures["steps"]) == ("", list(range(found.steps + 1)))
     shape = (pictures["height"], pictures["width"], 3)
     seen = [read_png(b64decode(png)) for png in pictures["png"]]
     assert {one.shape for one in seen} == {shape}
@@ -131,18 +121,12 @@ def test_a_picture_keeps_its_colours(picture, off):
             small_picture(no_picture)
 
 
-async def test_only_episodes_that_were_asked_for_are_drawn():
-    document = rollout(missions=[{"environment": "gymnasium/CartPole-v1", "max_steps": 5}])
-    scores = await played({**document, "policies": ["random"], "episodes": 2, "pictures": "first"})
-    assert [b'"png":["' in (score.record or b"") for score in scores] == [True, False]
-
-
 @table(("none", [False, False]), ("first", [True, False]), ("all", [True, True]))
-def test_which_episodes_are_drawn(pictures, expected):
-    document = rollout(episodes=2, pictures=pictures)
-    [candidate, *_], cases = read_configuration(document).make_candidates(), cases_of(document)
-    rules = rules_of(candidate, cases[0])
-    assert [episode_of(case, rules.pictures).draws for case in cases] == expected
+async def test_only_episodes_that_were_asked_for_are_drawn(pictures, expected):
+    document = rollout(missions=[{"environment": "gymnasium/CartPole-v1", "max_steps": 5}])
+    document |= {"policies": ["random"], "episodes": 2, "pictures": pictures}
+    scores = await played(document)
+    assert [b'"png":["' in (score.record or b"") for score in scores] == expected
 
 
 OF_TWO: dict[str, Any] = {"assignments": (0, 0), "rewards": (0.0, 0.0), "timeouts": (0, 0)}
@@ -152,9 +136,8 @@ NOTHING = Told(seed=0, steps=1, is_over=True, digest="", together=1, at_once=1, 
 
 
 def told(start, seconds, together=1, at_once=1):
-    return NOTHING._replace(
-        started=1000 + start, seconds=seconds, together=together, at_once=at_once
-    )
+    played = NOTHING._replace(started=1000 + start, seconds=seconds)
+    return played._replace(together=together, at_once=at_once)
 
 
 @table(([], 0), ([(0, 2), (1, 3)], 3), ([(5, 6), (0, 1)], 2), ([(0, 9), (2, 3), (8, 10)], 10))
@@ -166,11 +149,7 @@ def test_time_is_counted_once(spans, seconds):
     row([("a", told(0, 4)), ("a", told(4, 4))], Levels(1, 1, 1, 1, 2, 1), id="one by one"),
     row([("a", told(0, 4)), ("b", told(0, 4))], Levels(2, 2, 1, 2, 2, 1), id="two missions"),
     row([("a", told(0, 4)), ("a", told(0, 2))], Levels(1, 1.5, 1, 1.5, 2, 1), id="a tail"),
-    row(
-        [("a", told(0, 4, together=2)), ("a", told(0, 4, together=2))],
-        Levels(1, 2, 1, 1, 2, 2),
-        id="side by side in one slot",
-    ),
+    row([("a", told(0, 4, together=2))] * 2, Levels(1, 2, 1, 1, 2, 2), id="side by side in a slot"),
     row([("a", told(0, 4, at_once=2))], Levels(1, 1, 2, 2, 2, 1), id="agents in lent slots"),
 )
 def test_levels(played, expected):

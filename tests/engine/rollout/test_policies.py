@@ -213,12 +213,10 @@ async def test_every_agent_asks_in_every_step(simulator):
     scores = await run_document(document, cases_of(document), simulator.url)
     assert [score.error for score in scores] == ["", ""], scores[0].message
     assert [score.calls_sent for score in scores] == [12, 12]  # 4 agents x 3 steps
-    told = orjson.loads(scores[0].answer)
-    assert told["lanes"][0][0] == "async"
+    assert orjson.loads(scores[0].answer)["lanes"][0][0] == "async"
     again = await run_document(document, cases_of(document), simulator.url)
-    assert [orjson.loads(one.answer)["digest"] for one in again] == [
-        orjson.loads(one.answer)["digest"] for one in scores
-    ]
+    for one, other in zip(again, scores, strict=True):
+        assert orjson.loads(one.answer)["digest"] == orjson.loads(other.answer)["digest"]
     found = read_configuration(document)
     assert [model.label for model in found.called] == ["simulated/sim-large"]
     assert found.model_path(0) == "policies.0.options.model"

@@ -17,6 +17,7 @@ from workers.engine.kinds.evolve.problems import STAGES, cases_in, order_of_case
 from workers.engine.kinds.evolve.stopping import Progress, Rules, reason_to_stop
 from workers.engine.records import PROPOSE, Candidate, Score
 
+REFLECTIVE = {"preset": "reflective", "population_size": None, "elite_size": None}
 RULES = Rules(target_fitness=0.85, max_generations=100, patience=20, least_diversity=0.05)
 
 
@@ -57,9 +58,8 @@ def test_it_is_the_weighted_sum_of_its_parts_and_failed_calls_are_no_wrong_answe
     assert bonus(70, 130) == pytest.approx(1.0)
     assert bonus(1, 1000) == 0.0
     assert known([right(), wrong()], 1) == known([right(), wrong(), FAILED], 1)
-    assert fitness_of([right(), FAILED, FAILED], 1, Weights()) is None
-    assert fitness_of([FAILED], 1, Weights()) is None
-    assert fitness_of([], 1, Weights()) is None
+    for too_few in ([right(), FAILED, FAILED], [FAILED], []):
+        assert fitness_of(too_few, 1, Weights()) is None
 
 
 def test_later_sets_of_cases_contain_the_earlier_ones():
@@ -124,14 +124,12 @@ def test_a_lucky_prompt_is_found_out_by_its_children():
     failed = prompt("failed", 0, 0, "gone")
     assert estimate([failed], 0.03) == {}
     assert set(estimate([failed, prompt("a", 1, 2)], 0.03)) == {"a"}
-
-
-@table((("a",),), (("a", "b"),))
-def test_wide_kinship_leaves_everyone_to_their_own_answers(parents):
-    all_of_them = [prompt("a", 10, 40), prompt("b", 30, 40), prompt("c", 36, 40, *parents)]
-    found = estimate(all_of_them, 1.0)
-    assert found["c"] == pytest.approx(0.9, abs=0.02)
-    assert found["a"] == pytest.approx(0.25, abs=0.06)
+    # Wide kinship leaves everyone to their own answers.
+    for parents in ("a", "ab"):
+        family = [prompt("a", 10, 40), prompt("b", 30, 40), prompt("c", 36, 40, *parents)]
+        found = estimate(family, 1.0)
+        assert found["c"] == pytest.approx(0.9, abs=0.02)
+        assert found["a"] == pytest.approx(0.25, abs=0.06)
 
 
 def test_few_wrong_answers_bring_more_cases_sooner():
@@ -145,11 +143,8 @@ def test_few_wrong_answers_bring_more_cases_sooner():
         return replace(score, value=float(not is_wrong), judgements=told_of)
 
     for failures, cases in ((4, [12, 18, 24]), (2, [12, 12, 12])):
-        spec = evolution(
-            [{"reflect": {"failures": failures}}], preset="reflective", max_generations=3,
-            population_size=None, elite_size=None,
-        )  # fmt: skip
-        life = spec.open_strategy(24)
+        writers = [{"reflect": {"failures": failures}}]
+        life = evolution(writers, **REFLECTIVE, max_generations=3).open_strategy(24)
         live(life, nearly_right)
         assert [one.cases for one in life.generations] == cases
 
@@ -168,9 +163,7 @@ def test_a_parent_of_which_nothing_new_comes_lets_others_have_a_turn():
         return replace(judged(life, trial), value=float(is_right), judgements=(told,))
 
     asked: list[int] = []
-    spec = evolution(
-        ["reflect"], preset="reflective", max_generations=16, population_size=None, elite_size=None
-    )
+    spec = evolution(["reflect"], **REFLECTIVE, max_generations=16)
     texts = [one.system for one in spec.prompts]
     life = spec.open_strategy(24)
     live(life, silent)
@@ -184,22 +177,16 @@ PLACES = [(case, 0) for case in range(6)]
 
 
 def individual(name, values, generation=0):
-    samples = {
-        place: Sample(value, value == 1.0, 5) for place, value in zip(PLACES, values, strict=True)
-    }
-    document = {"prompt": {"system": name}}
-    candidate = Candidate(name, name, document)
+    seen = [Sample(value, value == 1.0, 5) for value in values]
+    samples = dict(zip(PLACES, seen, strict=True))
+    candidate = Candidate(name, name, {"prompt": {"system": name}})
     return Individual(candidate, (name,), 1, Birth(generation, "seed"), samples)
 
 
 @table(
     row([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0]], [3, 2], id="each knows something"),
     row([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0]], [3, 0], id="one adds nothing"),
-    row(
-        [[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 0]],
-        [2, 2, 0],
-        id="two together know all that the third knows",
-    ),
+    row([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 0]], [2, 2, 0], id="two know all"),
     row([[0, 0, 0, 0, 0, 0]] * 2, [1, 1], id="nobody knows anything: all alike"),
     row([[1, None, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [1, 1], id="a failure"),
 )
@@ -224,8 +211,7 @@ def test_the_second_parent_knows_what_the_first_does_not():
 
 def reflective(**options):
     writers = [{"reflect": {"weight": 2}}, "combine"]
-    given = {"preset": "reflective", "max_generations": 6, "population_size": None}
-    return evolution(writers, **{**given, "elite_size": None, **options}).open_strategy(20)
+    return evolution(writers, **REFLECTIVE, max_generations=6, **options).open_strategy(20)
 
 
 def test_writers_begin_with_the_first_prompts_and_take_turns_where_they_have_what_they_need():
@@ -234,7 +220,7 @@ def test_writers_begin_with_the_first_prompts_and_take_turns_where_they_have_wha
     assert [one.candidate.name for one, _ in life.generations[0].standing] != []
     assert {one.birth.operator for one, _ in life.generations[0].standing} == {"seed"}
     assert len(life.generations[0].standing) == 3
-    spec = evolution(["reflect"], preset="reflective", population_size=None, elite_size=None)
+    spec = evolution(["reflect"], **REFLECTIVE)
     bounds = spec.bound_trials(20)
     assert bounds.least == 3 * 10
     assert bounds.least <= len(live(spec.open_strategy(20))) <= bounds.most + spec.count_told(20)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.evolve.test_life import lineage
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.table import row, table
 from workers.engine.hybrid_flow import (
@@ -52,13 +53,6 @@ def flow(**given):
     return HybridOptimizationFlow(population=options.pop("population", PROMPTS), **options)
 
 
-def lineage(one):
-    return [
-        [(each.key, each.birth, fitness) for each, fitness in generation.standing]
-        for generation in one._life.generations
-    ]
-
-
 def test_the_defaults_are_those_of_the_source():
     params = ActorCriticParams()
     assert (params.num_candidates, params.update_interval, params.evolution_interval) == (5, 10, 5)
@@ -73,8 +67,7 @@ def test_k_prompts_answer_every_query_in_the_order_of_the_queries():
     steps = tuned.run(QUERIES)
     assert [step.query for step in steps] == QUERIES
     assert {len(step.candidates) for step in steps} == {3}  # num_candidates is used
-    assert tuned.episodes == 6
-    assert tuned.reason == "all 6 episodes are done"
+    assert (tuned.episodes, tuned.reason) == (6, "all 6 episodes are done")
     for step in steps:
         assert other.get_prompt_texts() != []
         assert other.step(step.query) == step  # one by one as all at once
@@ -114,9 +107,9 @@ def test_what_the_parameters_say_is_what_happens(given, most):
 def test_the_seed_decides_all_chance_and_workers_nothing():
     one, other = flow(seed=3), flow(seed=3, parallel_eval=True, max_workers=4)
     assert one.run(QUERIES) == other.run(QUERIES)
-    assert lineage(one) == lineage(other)
-    assert lineage(ran(flow(seed=7))) == lineage(ran(flow(seed=7)))
-    assert lineage(ran(flow(seed=7))) != lineage(ran(flow(seed=8)))
+    assert lineage(one._life) == lineage(other._life)
+    lives = [lineage(ran(flow(seed=seed))._life) for seed in (7, 7, 8)]
+    assert lives[0] == lives[1] != lives[2]
 
 
 def ran(one):
@@ -210,7 +203,7 @@ def test_a_history_brings_a_new_flow_to_the_same_place(cut):
     second.resume(first.history)
     assert model.asked == []
     second.run(QUERIES[cut:])
-    assert lineage(second) == lineage(whole)
+    assert lineage(second._life) == lineage(whole._life)
     with pytest.raises(ValueError, match="other prompts, options or seed"):
         flow(population=["Another one."]).resume(first.history)
 

@@ -66,8 +66,7 @@ async def test_neither_batching_nor_a_replay_from_records_changes_what_is_learne
     session.plan(100)
     assert session.is_finished
     assert [one.key for one in session.candidates] == [one.key for one in at_once.candidates]
-    another_seed = await train(mutation(seed=8), simulator.url)
-    assert another_seed.weights != at_once.weights
+    assert (await train(mutation(seed=8), simulator.url)).weights != at_once.weights
 
 
 async def test_what_the_last_update_learnt_is_kept_where_nothing_is_held_out(simulator):
@@ -128,8 +127,7 @@ async def test_a_baseline_is_a_strategy_of_its_own(simulator, strategy):
     assert found.candidates[2].name == strategy
     assert {one.name for one in found.candidates[2:]} == {"uniform", "ucb"}
     assert as_record(found.report)["held_out"]["ppo"] is None
-    again = await train(given, simulator.url)
-    assert again.weights == found.weights
+    assert (await train(given, simulator.url)).weights == found.weights
 
 
 @table("stays_right", "turns_wrong", "consistent")

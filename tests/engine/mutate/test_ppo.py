@@ -8,17 +8,11 @@ import pytest
 
 from tests.engine.running import known
 from tests.harness.table import table
+from workers.engine import parallel
 from workers.engine.kinds.mutate.networks import Network, Shape, times
 from workers.engine.kinds.mutate.options import PpoOptions
 from workers.engine.kinds.mutate.ppo import Batch, Ppo, Trajectory
 from workers.engine.models_here import Endpoint, Models
-from workers.engine.parallel import (
-    BatchedQueryMutationEnv,
-    batch_encode_queries,
-    batch_judge_answers,
-    batch_mutate_queries,
-    batch_query_target_model,
-)
 from workers.simulator.demo import make_questions
 from workers.simulator.testing import running_simulator
 
@@ -68,14 +62,8 @@ def test_gradients_are_those_of_finite_differences(is_clipped):
 def trajectory(rewards, ends, terminated):
     steps = len(rewards)
     rows = np.random.default_rng(1).normal(size=(steps + 1, INPUTS))
-    return Trajectory(
-        rows[:-1],
-        np.zeros(steps, dtype=int),
-        np.array(rewards),
-        rows[1:],
-        np.array(ends),
-        np.array(terminated),
-    )
+    earned, ended, over = map(np.array, (rewards, ends, terminated))
+    return Trajectory(rows[:-1], np.zeros(steps, dtype=int), earned, rows[1:], ended, over)
 
 
 def test_advantages_are_cut_where_an_episode_ends_and_bootstrapped_unless_it_is_over():
@@ -141,16 +129,17 @@ def models(simulator):
 
 
 def test_batches_are_in_order_and_each_query_may_have_its_operator(models):
-    vectors = batch_encode_queries(models, QUERIES, "sim/sim-embed", size=32)
+    vectors = parallel.batch_encode_queries(models, QUERIES, "sim/sim-embed", size=32)
     assert [len(one or ()) for one in vectors] == [32] * 12
-    rewritten = batch_mutate_queries(models, QUERIES, "make_indirect", "sim/sim-large")
+    rewritten = parallel.batch_mutate_queries(models, QUERIES, "make_indirect", "sim/sim-large")
     assert all(query in (text or "") for query, text in zip(QUERIES, rewritten, strict=True))
     assert all((text or "").startswith("I wonder") for text in rewritten)
-    answers = batch_query_target_model(models, QUERIES, "sim/sim-large")
-    values = batch_judge_answers(models, answers, ROWS, [{"numeric": {}}])
+    answers = parallel.batch_query_target_model(models, QUERIES, "sim/sim-large")
+    values = parallel.batch_judge_answers(models, answers, ROWS, [{"numeric": {}}])
     assert set(values) <= {0.0, 1.0}
     assert sum(value or 0.0 for value in values) > 6
-    found = batch_mutate_queries(models, QUERIES[:2], ["noop", "passive_voice"], "sim/sim-large")
+    two = ["noop", "passive_voice"]
+    found = parallel.batch_mutate_queries(models, QUERIES[:2], two, "sim/sim-large")
     assert found == [QUERIES[0], f"What follows is to be worked out by you. {QUERIES[1]}"]
 
 
@@ -158,17 +147,17 @@ def test_batches_are_in_order_and_each_query_may_have_its_operator(models):
 def test_eight_are_in_flight_by_default(models, simulator, at_once):
     simulator.change(latency_ms=20, gather=at_once or 8)
     given: dict[str, Any] = {} if at_once is None else {"batch_size": at_once}
-    batch_query_target_model(models, QUERIES, "sim/sim-small", **given)
+    parallel.batch_query_target_model(models, QUERIES, "sim/sim-small", **given)
     assert simulator.ledger()["peak_in_flight"] == (at_once or 8)
 
 
 def test_one_failure_does_not_lose_the_others(models, simulator):
     simulator.play({"do": "error", "status": 400, "times": 1})
-    answers = batch_query_target_model(models, QUERIES, "sim/sim-small", batch_size=1)
+    answers = parallel.batch_query_target_model(models, QUERIES, "sim/sim-small", batch_size=1)
     assert answers[0] is None
     assert list(answers.errors) == [0]
     assert None not in answers[1:]
-    values = batch_judge_answers(models, answers, ROWS, ["numeric"])
+    values = parallel.batch_judge_answers(models, answers, ROWS, ["numeric"])
     assert values[0] is None
     assert list(values.errors) == [0]
 
@@ -178,7 +167,7 @@ def test_several_servers_share_the_calls(simulator):
     with running_simulator(latency_ms=40) as second:
         there = Endpoint(f"{simulator.url}/v1", base_urls=(f"{second.url}/v1",))
         with Models({"sim": there}) as models:
-            answers = batch_query_target_model(models, QUERIES, "sim/sim-small")
+            answers = parallel.batch_query_target_model(models, QUERIES, "sim/sim-small")
         assert None not in answers
         assert second.ledger()["total"] + simulator.ledger()["total"] == len(QUERIES)
         assert second.ledger()["total"] >= 4
@@ -191,11 +180,13 @@ def test_texts_are_embedded_without_a_call_by_a_function_or_by_their_words(model
         asked.append((texts[0], device))
         return [[3.0, 4.0]]
 
-    found = batch_encode_queries(models, ["a"], size=8, device="cuda:0", embed=embed)
+    found = parallel.batch_encode_queries(models, ["a"], size=8, device="cuda:0", embed=embed)
     assert found[0] == pytest.approx([0.6 * 8**0.5, 0.8 * 8**0.5, 0, 0, 0, 0, 0, 0])
     assert asked == [("a", "cuda:0")]
     # Without a model words are hashed.
-    near, same, far = batch_encode_queries(models, ["two red cars", "two red cars!", "why not"])
+    near, same, far = parallel.batch_encode_queries(
+        models, ["two red cars", "two red cars!", "why not"]
+    )
     assert near == same
     assert np.dot(near or (), far or ()) < 0.5 * np.dot(near or (), same or ())
     assert simulator.ledger()["total"] == 0
@@ -203,16 +194,15 @@ def test_texts_are_embedded_without_a_call_by_a_function_or_by_their_words(model
 
 def world(models, **given):
     settings: dict[str, Any] = {"operators": OPERATORS, "roles": ROLES, "scorers": ["numeric"]}
-    return BatchedQueryMutationEnv(models, ROWS, 4, **settings, max_steps=2, **given)
+    return parallel.BatchedQueryMutationEnv(models, ROWS, 4, **settings, max_steps=2, **given)
 
 
 def play(one, steps=4):
     observations, infos = one.batch_reset(seed=1)
     found: list[Any] = [observations.tolist(), infos["query"]]
     for step in range(steps):
-        observations, rewards, terminations, truncations, infos = one.batch_step(
-            [(step + place) % 3 for place in range(4)]
-        )
+        actions = [(step + place) % 3 for place in range(4)]
+        observations, rewards, terminations, truncations, infos = one.batch_step(actions)
         assert not terminations.any()
         found.append((observations.tolist(), rewards.tolist(), truncations.tolist()))
         found.append(infos["transitions"])

@@ -181,8 +181,7 @@ def test_it_stops_where_more_bring_nothing_and_says_what_to_do(works_on, found, 
 
 
 async def test_no_more_are_under_way_than_the_size_says():
-    size = BatchSize(most=8)
-    slots = AdaptiveSlots(size, monotonic=lambda: 0.0)
+    slots = AdaptiveSlots(BatchSize(most=8), monotonic=lambda: 0.0)
     under_way = 0
     seen: set[int] = set()
 

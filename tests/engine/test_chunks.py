@@ -85,7 +85,7 @@ TESTED = {
     *("async_batch_size", "enable_async_evaluation: false", "genome_batch_size"),
     *("max_concurrent_genomes", "max_concurrent_requests"),
     *("async_timeout", "rate_limit_per_minute"),  # other names of limits: test_spec.py
-    "detailed_performance_logging",  # tests/workers/test_limits_of_runs.py
+    "detailed_performance_logging",  # tests/workers/test_runs.py
 }
 
 

@@ -181,17 +181,11 @@ def test_the_front_is_what_comparing_all_pairs_finds_and_no_ring_beats_everybody
         assert front_of(order), order
     random = Random(4)
     for _ in range(200):
-        points = [
-            Point(*(random.choice([None, 1, 2, 3]) for _ in range(3)))
-            for _ in range(random.randrange(12))
-        ]
+        some = [random.choices([None, 1, 2, 3], k=3) for _ in range(random.randrange(12))]
+        points = [Point(*values) for values in some]
         able = [place for place, point in enumerate(points) if point.quality is not None]
-        expected = [
-            place
-            for place in able
-            if not any(dominates(points[other], points[place]) for other in able)
-        ]
-        assert front_of(points) == expected
+        beaten = [one for one in able if any(dominates(points[n], points[one]) for n in able)]
+        assert front_of(points) == [place for place in able if place not in beaten]
 
 
 def drawn(seed, cases=400, repeats=2, shift=0.1):

@@ -109,11 +109,8 @@ OTHER = {"judge": LARGE, "other_model": SMALL, **ASKED}
 
 async def test_candidates_are_compared_with_one_of_them_which_is_asked_once(simulator):
     """Whoever comes first asks, trial or judge; the other is answered by the cache."""
-    twice = "Double-check, think step by step."
-    prompts = [
-        {"name": name, "system": system, "user": "{{question}}"}
-        for name, system in (("answer", "Answer."), ("double", twice))
-    ]
+    asked = {"answer": "Answer.", "double": "Double-check, think step by step."}
+    prompts = [{"name": name, "system": asked[name], "user": "{{question}}"} for name in asked]
     document = evaluation({"pairwise": OTHER}, prompts=prompts)
     cases = [Case(n, {"question": f"What is {n} + 25?", "expected": str(n + 25)}) for n in range(6)]
     scores = await run_document(document, cases, simulator.url)
@@ -142,11 +139,8 @@ PANEL = {
 
 @table(("mean", pytest.approx(0.5), True), ("majority", 0.0, False))
 async def test_a_panel_gives_the_mean_or_the_majority(simulator, combine, value, passed):
-    rules = [
-        reply('{"score": 0.4, "reason": "a"}'),
-        reply('{"score": 0.2, "reason": "b"}'),
-        reply('{"score": 0.9, "reason": "c"}', "sim-medium"),
-    ]
+    said_by_two = ('{"score": 0.4, "reason": "a"}', '{"score": 0.2, "reason": "b"}')
+    rules = [*map(reply, said_by_two), reply('{"score": 0.9, "reason": "c"}', "sim-medium")]
     score = await judge(simulator, "rubric", {**PANEL, "combine": combine}, "42", rules=rules)
     found = said(score)
     assert (found.value, found.passed, found.label) == (value, passed, "2 of 3 agree")

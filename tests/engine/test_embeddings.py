@@ -103,8 +103,7 @@ async def test_vectors_come_in_the_order_of_the_texts(client, simulator, kind):
 
 
 async def test_texts_of_several_trials_travel_together(desk, simulator):
-    texts = words(16)
-    await embed_apart(desk, texts)
+    await embed_apart(desk, words(16))
     rows = simulator.requests()
     assert len(rows) == desk.calls == 2
     bills = [asking.bill for asking in desk.askings]
@@ -138,30 +137,28 @@ async def test_one_text_that_is_refused_fails_alone(desk, simulator):
     assert [one.vector is None for one in found] == [place == 5 for place in range(8)]
     assert str(found[5].error) == "400: too long"
     # 8, halved to 4 and 4; of the second half 2 and 2; of its first 1 and 1.
-    assert len(simulator.requests()) == desk.calls == 7
-    assert len(desk.cache.replies) == 7
-
-
-async def test_a_server_in_trouble_is_tried_again_with_the_whole_request(desk, simulator):
+    assert len(simulator.requests()) == desk.calls == len(desk.cache.replies) == 7
+    # A server in trouble is tried again with the whole request.
+    simulator.reset()
+    calls = desk.calls
     simulator.play({"times": 2, "do": "error", "status": 503})
-    found = await embed_apart(desk, words(8))
+    found = await embed_apart(desk, [f"{text} again" for text in words(8)])
     assert all(one.vector for one in found)
-    assert len(simulator.requests()) == desk.calls == 3
+    assert len(simulator.requests()) == desk.calls - calls == 3
 
 
-async def test_a_request_counts_once_for_the_rate(desk, simulator):
+async def test_a_request_of_many_texts_counts_once_for_the_rate_and_at_once(desk, simulator):
     desk.quota = Quota("run", 50, requests_per_minute=60)
     begun = simulator.ledger()["uptime_seconds"]  # the first to arrive may have been on its way
     await embed_apart(desk, words(24))
     times = [row["arrival"] for row in simulator.requests()]
     assert len(times) == 3
     assert times[2] - begun > 1.5  # one a second
-
-
-async def test_calls_at_once_are_requests_not_texts(desk, simulator):
+    # Calls at once are requests, too.
+    simulator.reset()
     desk.quota = Quota("run", max_concurrent=2)
     simulator.change(latency_ms=5, gather=2)
-    await embed_apart(desk, words(64))
+    await embed_apart(desk, [f"another {place}" for place in range(64)])
     seen = simulator.ledger()
     assert (seen["total"], seen["peak_in_flight"]) == (8, 2)
 

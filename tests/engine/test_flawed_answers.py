@@ -7,7 +7,6 @@ import re
 import pytest
 
 from tests.engine.running import run_document, table_of
-from tests.engine.test_spec import problems_of
 from tests.harness.table import row, table
 from workers.engine import errors
 from workers.engine.calling.cache import MemoryCache
@@ -62,12 +61,6 @@ async def test_equal_calls_at_once_fail_each_by_itself(simulator, document, case
     assert {score.cached for score in scores} == {False}
 
 
-@table("yes", 1, None)
-def test_a_switch_is_true_or_false(document, value):
-    found = problems_of({**document, "answers": {"score_truncated": value}})
-    assert list(found) == ["answers.score_truncated"]
-
-
 def best_of(answer):
     """What is found by an agent that always gives this."""
     models, dataset = {"step": ["small"]}, [("Say it.", "")]
@@ -91,6 +84,10 @@ def failed(error, answer=""):
     return Score(Trial(0, "a", 0, 0), error=error, message="404: no such model", answer=answer)
 
 
+REFUSED = failed(errors.Refused.name)
+RETRY = "If a judge failed, retry: it judges the stored answer again."
+
+
 def verdict(*scores):
     """The first one, on a run with one model."""
     streak = Streak(models=1)
@@ -102,11 +99,7 @@ def verdict(*scores):
     (errors.BadCredentials, 3, ""),
     (errors.AnswerCut, LONGEST_STREAK, errors.AnswerCut.advice),
     (errors.ScorerFailed, LONGEST_STREAK, "then duplicate the run: cached answers cost nothing."),
-    (
-        errors.ScorerFailed,
-        LONGEST_STREAK,
-        "If a judge failed, retry: it judges the stored answer again.",
-    ),
+    (errors.ScorerFailed, LONGEST_STREAK, RETRY),
 )
 def test_the_same_permanent_error_in_a_row_is_told_with_what_to_do(error, times, advice):
     scores = [failed(error.name, "words" if error is errors.ScorerFailed else "")] * times
@@ -118,15 +111,9 @@ def test_the_same_permanent_error_in_a_row_is_told_with_what_to_do(error, times,
 
 
 @table(
-    row([failed(errors.Refused.name)] * (LONGEST_STREAK - 1), id="one too few"),
-    row(
-        [*[failed(errors.Refused.name)] * 19, GOOD, *[failed(errors.Refused.name)] * 19],
-        id="one success",
-    ),
-    row(
-        [failed(errors.Refused.name), failed(errors.BadCredentials.name)] * 30,
-        id="different errors",
-    ),
+    row([REFUSED] * (LONGEST_STREAK - 1), id="one too few"),
+    row([*[REFUSED] * 19, GOOD, *[REFUSED] * 19], id="one success"),
+    row([REFUSED, failed(errors.BadCredentials.name)] * 30, id="different errors"),
     row([failed(errors.ServerError.name)] * 40, id="may get better by itself"),
     row([failed(errors.MalformedAnswer.name)] * 40, id="was tried again already"),
     row([*[failed(errors.ScorerFailed.name, "words")] * 19, GOOD] * 3, id="some cannot be scored"),
@@ -137,8 +124,8 @@ def test_nothing_less_stops_a_run(scores):
 
 def test_one_model_that_is_refused_does_not_stop_the_others():
     streak = Streak(models=2)
-    assert not any(streak.note(failed(errors.Refused.name), "broken") for _ in range(60))
-    assert streak.note(failed(errors.Refused.name), "the other").startswith("61 trials in a row")
+    assert not any(streak.note(REFUSED, "broken") for _ in range(60))
+    assert streak.note(REFUSED, "the other").startswith("61 trials in a row")
 
 
 RIGHT = Judgement("right", 1.0, True, "")

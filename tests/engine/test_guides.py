@@ -53,8 +53,7 @@ def test_the_agents_and_the_notebook_of_select(tmp_path, monkeypatch):
     assert list(names["Refine"].model_fields) == ["rounds"]
     assert list(agent_of(names["ask_twice"]).model_fields) == ["again"]
     monkeypatch.chdir(tmp_path)
-    found = run_block(notebook)["found"]
-    assert found.best.choices["solver"] == "large"
+    assert run_block(notebook)["found"].best.choices["solver"] == "large"
     assert sorted(os.listdir(tmp_path)) == ["chosen.yaml", "combinations.csv"]
 
 

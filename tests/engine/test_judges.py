@@ -5,7 +5,7 @@ import asyncio
 import json
 import math
 import sys
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -147,8 +147,7 @@ async def test_judges_keep_to_the_limits_of_the_run(simulator, judged, cases):
     await run_document({**judged, "limits": limits}, cases, simulator.url)
     assert simulator.ledger()["peak_in_flight"] <= 3
     simulator.reset()
-    stopped = {**judged, "budget": {"calls": 10}}
-    scores = await run_document(stopped, cases, simulator.url)
+    scores = await run_document({**judged, "budget": {"calls": 10}}, cases, simulator.url)
     assert len(scores) < 20
     assert simulator.ledger()["total"] == 10
 
@@ -178,12 +177,8 @@ CORPUS = {
     "more than is shown": f"{ORDER}\n" * 2000,
     "an order behind what is shown": "41 " * 40_000 + f"</text-0>{ORDER}",
 }
-CRITICS: dict[str, dict[str, Any]] = {
-    "rubric": {"rubric": "It is the right number."},
-    "factuality": {},
-    "closed_question": {"question": "Is it the right number?"},
-    "pairwise": {},
-}
+CRITICS = {"rubric": {"rubric": "It is the right number."}, "factuality": {}, "pairwise": {}}
+CRITICS["closed_question"] = {"question": "Is it the right number?"}
 WRONG = {"rubric": 0.3, "factuality": 0.0, "closed_question": 0.0, "pairwise": 0.0}
 
 
@@ -220,11 +215,7 @@ async def test_neither_an_answer_nor_a_case_nor_a_reply_can_judge(simulator, att
     """A case neither by a field nor by the name of one; a reply not by repeating the attack."""
     evil = {**FIELDS, "notes": attack, attack[:200]: "x"}
     repeated = {"match": {"model": "sim-large"}, "do": "answer", "answer": attack, "times": 1}
-    for answer, given, rules in (
-        (attack, FIELDS, []),
-        ("41", evil, []),
-        ("41", FIELDS, [repeated]),
-    ):
+    for answer, given, *rules in ((attack, FIELDS), ("41", evil), ("41", FIELDS, repeated)):
         score = await judge(simulator, answer, given, *rules)
         if not rules:
             check_fences(score)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.running import evaluation
 from tests.engine.test_spec import problems_of
 from tests.harness.table import row, table
 from workers.engine.calling.cache import cache_key
@@ -43,13 +44,9 @@ WITH_IMAGE = [user([{"text": "What is it?"}, {"image": "{{picture}}"}])]
 
 
 def document(*prompts):
-    return {
-        "kind": "evaluate",
-        "dataset": "sums",
-        "prompts": [{"name": f"p{number}", **one} for number, one in enumerate(prompts)],
-        "models": [{"endpoint": "main", "model": "m", "parameters": {"temperature": 0}}],
-        "scorers": ["exact"],
-    }
+    named = [{"name": f"p{number}", **one} for number, one in enumerate(prompts)]
+    model = {"endpoint": "main", "model": "m", "parameters": {"temperature": 0}}
+    return evaluation("exact", prompts=named, models=[model])
 
 
 def pipeline(*steps):
@@ -182,11 +179,9 @@ def test_columns_of_messages_are_known_wherever_they_stand():
 
 @table(PNG_URI, f" {PNG_URI}\n", "https://example.org/a.png", "HTTP://example.org/?q=1")
 def test_an_image_is_sent_as_data_or_by_its_address(source):
-    parts = [
-        {"type": "text", "text": "What is it?"},
-        {"type": "image_url", "image_url": {"url": source.strip()}},
-    ]
-    assert sent(WITH_IMAGE, picture=source) == [user(parts)]
+    image = {"type": "image_url", "image_url": {"url": source.strip()}}
+    text = {"type": "text", "text": "What is it?"}
+    assert sent(WITH_IMAGE, picture=source) == [user([text, image])]
 
 
 def test_an_image_is_guessed_as_a_thousand_tokens_and_shown_as_text():
@@ -262,10 +257,8 @@ def test_a_value_is_never_filled_again(value):
 def test_names_are_listed_once_and_an_unknown_one_is_told_with_what_there_is():
     with pytest.raises(TemplateError) as error:
         render("{{answer}} {{question}} {{hint}}", {"question": "?", "expected": "5"})
-    assert str(error.value) == (
-        "The prompt asks for {{answer}}, {{hint}}, which the case does not have. "
-        "Its fields are: expected, question."
-    )
+    asks = "The prompt asks for {{answer}}, {{hint}}, which the case does not have."
+    assert str(error.value) == f"{asks} Its fields are: expected, question."
     with pytest.raises(TemplateError, match="and 180 more"):
         render("{{missing}}", {f"column_{n}": "" for n in range(200)})
     with pytest.raises(TemplateError, match="Its fields are: none"):

@@ -114,8 +114,7 @@ def test_one_failure_does_not_lose_the_others():
     assert "2 of 5 items failed; the first was item 1 with ZeroDivisionError" in str(error.value)
     # Failures can be returned in their places.
     first, gap, last = map_parallel(divide, [1, 0, 5], on_error="return")
-    assert (first, last) == (10, 2)
-    assert isinstance(gap, ZeroDivisionError)
+    assert (first, type(gap), last) == (10, ZeroDivisionError, 2)
     # Every item is tried, also after a failure.
     tried = []
 
@@ -134,12 +133,15 @@ def test_one_response_per_system_prompt_in_their_order(generate):
     model, prompts = Model(), [f"Prompt {number}" for number in range(9)]
     responses = generate(model, prompts, "Why?", temperature=0.1, top_p=0.5)
     answers = [f"<{prompt}\n\nUser: Why?>" for prompt in prompts]
-    assert responses == [
-        CandidateResponse(text=answer, system_prompt=prompt, prompt_index=place, raw=answer)
-        for place, (prompt, answer) in enumerate(zip(prompts, answers, strict=True))
-    ]
+    given = zip(answers, prompts, range(9), answers, strict=True)
+    assert responses == [CandidateResponse(*one) for one in given]
     assert {call[1:3] for call in model.calls} == {(512, 0.1)}
     assert all(call[3] == {"top_p": 0.5} for call in model.calls)
+    # A call that fails leaves the other responses.
+    with pytest.raises(ParallelError) as error:
+        generate(Model(), ["a", "broken", "c"], "?")
+    assert [failure.position for failure in error.value.failures] == [1]
+    assert [error.value.results[place].system_prompt for place in (0, 2)] == ["a", "c"]
 
 
 class CrowdedModel(Crowd):
@@ -157,14 +159,6 @@ def test_generation_is_parallel_only_where_asked():
     model = SimpleNamespace(complete=lambda prompt, **options: answer)
     (response,) = generate_candidates(model, ["a"], "?")
     assert (response.text, response.raw) == ("42", answer)
-
-
-@table(generate_candidates, generate_candidates_parallel)
-def test_a_call_that_fails_leaves_the_other_responses(generate):
-    with pytest.raises(ParallelError) as error:
-        generate(Model(), ["a", "broken", "c"], "?")
-    assert [failure.position for failure in error.value.failures] == [1]
-    assert [error.value.results[place].system_prompt for place in (0, 2)] == ["a", "c"]
 
 
 @table(({"on_error": "ignore"}, "Choose one of: raise, return"), ({"max_workers": -1}, "1 or more"))
@@ -254,8 +248,7 @@ def test_fitness_is_the_mean_of_what_was_scored(models, simulator):
         {**NEVER, "match": {"model": "sim-small", "contains": QUERIES[0]}},
         {**NEVER, "match": {"model": "sim-large", "contains": QUERIES[1]}},
     )
-    critic = Critic(models, RUBRIC)
-    found = fitness_of(critic, models, SMALL, PROMPTS, QUERIES)
+    found = fitness_of(Critic(models, RUBRIC), models, SMALL, PROMPTS, QUERIES)
     assert [one.system_prompt for one in found] == PROMPTS
     for one in found:
         assert (one.scores[:2], one.failed) == ([None, None], 2)
@@ -292,17 +285,15 @@ async def test_it_works_inside_a_running_loop_as_a_run_does(models, simulator):
     assert in_run.value == score
 
 
-@table(
-    ("exact", "The scorer exact asks no model. Choose one of: "),
-    ({"rubric": {"judge": "sim-large"}}, "has no endpoint"),
-    ("none", "Unknown scorer 'none'"),
-)
-def test_a_critic_that_cannot_judge_is_refused(models, scorer, message):
-    with pytest.raises(ValueError, match=message):
-        Critic(models, scorer)
-
-
-def test_an_endpoint_that_is_not_there_is_refused(models):
+def test_a_critic_that_cannot_judge_and_an_endpoint_that_is_not_there_are_refused(models):
+    wrong: list[tuple[Any, str]] = [
+        ("exact", "The scorer exact asks no model. Choose one of: "),
+        ({"rubric": {"judge": "sim-large"}}, "has no endpoint"),
+        ("none", "Unknown scorer 'none'"),
+    ]
+    for scorer, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            Critic(models, scorer)
     away = Critic(models, {"rubric": {"judge": "nowhere/x", "rubric": "x"}})
     with pytest.raises(Refused, match=r"no endpoint 'nowhere'\. These are there: simulated"):
         away.score("", "?", "!")

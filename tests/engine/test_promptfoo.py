@@ -96,8 +96,7 @@ def test_values_of_each_test_become_the_expected_answer(kind, scorer):
 
 
 def test_a_column_is_named_by_a_value_and_holds_one_kind_of_answers():
-    given = {"type": "equals", "value": "{{text}}"}
-    found = read(defaultTest={"assert": [given]})
+    found = read(defaultTest={"assert": [{"type": "equals", "value": "{{text}}"}]})
     assert (found.expected, list(found.rows[0])) == ("text", ["text", "language"])
     # Two kinds of right answers do not fit into one column.
     pair = [{"type": "equals", "value": "a"}, {"type": "starts-with", "value": "b"}]
@@ -164,6 +163,10 @@ def test_what_is_not_understood_is_told_by_its_path():
     assert [path for path, text in NOT_READ.items() if text not in told[path]] == []
     assert "sk-secret" not in str(found)
     check(found)
+    # Options that are no mapping are left out.
+    for odd in (5, [[1]], "provider", True):
+        found = read(tests=[{"vars": {"text": "dog"}, "options": odd}])
+        assert "tests.0.options" in paths(found)
 
 
 def test_files_of_tests_are_imported_apart_and_lists_that_multiply_end_somewhere():
@@ -192,11 +195,9 @@ def test_what_cannot_be_read_is_refused(text, told):
     assert told in str(caught.value.problems)
 
 
-LONG = "x" * 20_000
+LONG, MANY = "x" * 20_000, {f"v{n}": ["y"] * 10 for n in range(4)}
 BOMBS: dict[str, dict[str, Any]] = {
-    "long values that multiply": {
-        "tests": [{"vars": {"a": LONG, **{f"v{n}": ["y"] * 10 for n in range(4)}}}]
-    },
+    "long values that multiply": {"tests": [{"vars": {"a": LONG, **MANY}}]},
     "a column for every row": {"tests": [{"vars": {f"c{number}": "y"}} for number in range(3_000)]},
     "8,000 prompts of one name": {"prompts": [{"raw": "a", "label": "b"}] * 8_000},
     "8,000 models": {"providers": [f"openai:{number}" for number in range(8_000)]},
@@ -240,9 +241,3 @@ def test_a_value_that_would_be_gigabytes_is_refused(value, rows):
     test = {"vars": {"b": numbers}, "assert": [{"type": "equals", "value": value}]}
     with pytest.raises(ConfigurationError, match="20 MB over all rows"):
         read(tests=[test], defaultTest={"vars": {"a": LONG[:1900]}})
-
-
-@table(5, [[1]], "provider", True)
-def test_options_that_are_no_mapping_are_left_out(odd):
-    found = read(tests=[{"vars": {"text": "dog"}, "options": odd}])
-    assert "tests.0.options" in paths(found)

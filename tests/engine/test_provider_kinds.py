@@ -37,17 +37,13 @@ def azure(client, simulator, options, key=KEY):
     return PROVIDERS["azure"](client, "azure", simulator.url, key, None, Manner(options=options))
 
 
-@table(
-    (VERSION, "/openai/deployments/my%20gpt%2F4/chat/completions?api-version=2024-10-21"),
-    ({}, "/openai/v1/chat/completions"),
-)
-def test_where_a_call_goes(options, path):
-    assert Azure.written(ask("my gpt/4"), options).path == path
+DEPLOYED = "/openai/deployments/my%20gpt%2F4/chat/completions?api-version=2024-10-21"
 
 
 async def test_both_forms_of_azure_answer_as_openai_and_read_their_key(client, simulator):
     usual = await PROVIDERS["openai"](client, "openai", f"{simulator.url}/v1", KEY).send(ask())
-    for options in (VERSION, {}):
+    for options, path in ((VERSION, DEPLOYED), ({}, "/openai/v1/chat/completions")):
+        assert Azure.written(ask("my gpt/4"), options).path == path
         assert (await azure(client, simulator, options).send(ask())).text == usual.text
     with pytest.raises(Refused, match="404"):
         await azure(client, simulator, VERSION).send(ask("no-such-deployment"))
@@ -95,9 +91,8 @@ async def test_an_app_answers_by_every_method_and_makes_no_embeddings(client, si
 )
 def test_a_case_cannot_leave_the_text_it_is_put_into(template):
     """What is sent has the template's shape, whatever the case holds."""
-    plain, nasty = (
-        App.written(say(text, "quiet"), {"body": template}).body for text in ("plain", NASTY)
-    )
+    asked = [say(text, "quiet") for text in ("plain", NASTY)]
+    plain, nasty = (App.written(one, {"body": template}).body for one in asked)
     assert shape_of(plain) == shape_of(nasty) == shape_of(json.loads(template))
     assert NASTY in texts_in(nasty) or f"say: {NASTY}!" in texts_in(nasty)
 
@@ -123,24 +118,16 @@ def test_messages_alone_become_the_list_and_with_get_the_fields_are_the_query():
     assert (written.method, written.path) == ("GET", "/ask/?q=a%26b%3Dc%20d%23%C3%A9&n=3")
 
 
-@table(
-    ("a.b", "deep"),
-    ("$.a.b", "deep"),
-    ("a['b']", "deep"),
-    ("list[1]", "two"),
-    ("list.0.x", "1"),
-    ("a", '{"b":"deep"}'),
-    ("", '{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'),
-)
-def test_where_the_answer_is(path, text):
-    document = b'{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'
-    assert text_at(document, path) == text
+SAID = '{"a": {"b": "deep"}, "list": [{"x": 1}, "two"], "none": null}'
+FOUND = {"a.b": "deep", "$.a.b": "deep", "a['b']": "deep", "list[1]": "two", "list.0.x": "1"}
+FOUND |= {"a": '{"b":"deep"}', "": SAID}
 
 
-@table("b", "a.b.c", "list[7]", "list.x", "none")
-def test_a_path_that_leads_nowhere_is_no_answer(path):
-    with pytest.raises(MalformedAnswer):
-        text_at(b'{"a": {"b": "deep"}, "list": [1], "none": null}', path)
+def test_where_the_answer_is_and_a_path_that_leads_nowhere_is_none():
+    assert {path: text_at(SAID.encode(), path) for path in FOUND} == FOUND
+    for path in ("b", "a.b.c", "list[7]", "list.x", "none"):
+        with pytest.raises(MalformedAnswer):
+            text_at(SAID.encode(), path)
 
 
 @table(

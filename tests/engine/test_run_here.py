@@ -50,15 +50,21 @@ async def test_repeats_are_separate_calls_and_equal_ones_fly_once_with_a_cache(s
     assert simulator.ledger()["total"] == 2 + 6
 
 
-async def test_a_rate_limit_of_the_run_is_kept(simulator, document, cases):
+async def test_the_rate_of_a_run_and_limits_of_its_endpoint_are_kept(simulator, document, cases):
     document["limits"] = {**document["limits"], "requests_per_minute": 2400}
     begun = simulator.ledger()["uptime_seconds"]  # the first to arrive may have been on its way
     await run_document(document, cases, simulator.url)
     ledger = simulator.ledger()
     # 80 calls at 2400 a minute, 24 of them at once: the other 56 start 25.25 ms apart.
-    rows = simulator.requests(limit=100)
-    assert rows[-1]["arrival"] - begun >= 56 * 0.02525 * 0.98
+    assert simulator.requests(limit=100)[-1]["arrival"] - begun >= 56 * 0.02525 * 0.98
     assert ledger["total"] == 80
+    # What an endpoint allows is kept to as well.
+    simulator.reset()
+    simulator.change(latency_ms=20)
+    del document["limits"]["requests_per_minute"]
+    quotas = {("simulated", m): Quota(m, 2) for m in ("sim-small", "sim-large")}
+    await run_document(document, cases, simulator.url, model_quotas=quotas)
+    assert simulator.ledger()["peak_in_flight"] <= 4
 
 
 @table(
@@ -151,36 +157,24 @@ async def test_a_budget_stops_calls_and_keeps_what_flies(simulator, document, ca
     assert len(scores) <= budget.get("calls", 80)
 
 
-async def test_neither_a_large_budget_nor_a_refusing_model_stops_a_run(simulator, document, cases):
-    document["budget"] = {"calls": 160, "dollars": 1, "seconds": 600}
+async def test_failures_stop_a_run_if_they_are_too_many_or_all_alike(simulator, document, cases):
+    large = {"calls": 160, "dollars": 1, "seconds": 600}  # neither does such a budget
     document["models"] = ["simulated/sim-small:400", "simulated/sim-large"]
-    scores, stops = await run_with_stop(document, cases, simulator.url)
+    scores, stops = await run_with_stop({**document, "budget": large}, cases, simulator.url)
     assert (len(scores), stops) == (80, [])
-
-
-async def test_too_many_failures_stop_a_run(simulator, document, cases):
     document |= {"models": ["simulated/sim-small:400"], "fail_on_error": 3}
     document["limits"] = {**document["limits"], "max_concurrent": 2, "batch_size": 2}
     scores, stops = await run_with_stop(document, cases, simulator.url)
     assert stops == [FAILURES]
     assert 3 < len(scores) < 40
-
-
-async def test_the_same_permanent_error_again_and_again_stops_a_run(simulator, document, cases):
-    document |= {"models": ["simulated/sim-small:400"], "repeats": 10}
-    document["limits"] = {**document["limits"], "max_concurrent": 2}
+    # The same permanent error again and again does, too.
+    del document["fail_on_error"], document["limits"]["batch_size"]
+    document["repeats"] = 10
     scores, (stop,) = await run_with_stop(document, cases, simulator.url)
     assert stop.by == "errors"
     assert stop.reason.startswith("20 trials in a row failed with “refused”: ")
     assert stop.reason.endswith(Refused.advice)
     assert 20 <= len(scores) <= 20 + 2 * 2  # a streak, and what the slots held
-
-
-async def test_what_an_endpoint_allows_is_kept_to(simulator, document, cases):
-    simulator.change(latency_ms=20)
-    quotas = {("simulated", m): Quota(m, 2) for m in ("sim-small", "sim-large")}
-    await run_document(document, cases, simulator.url, model_quotas=quotas)
-    assert simulator.ledger()["peak_in_flight"] <= 4
 
 
 async def test_a_cancelled_run_leaves_no_task_behind(simulator, document, cases):

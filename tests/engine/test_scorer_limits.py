@@ -134,14 +134,11 @@ TEXT = "the sum of two numbers is what we want so add them up"
 
 
 def make_answers():
-    random, words = Random(1), TEXT.split()
-    return [
-        (
-            f"{' '.join(random.choices(words, k=30))}. So it is {number % 99}.",
-            Case(number, {"expected": str(random.randrange(99))}),
-        )
-        for number in range(ANSWERS)
-    ]
+    random, words, made = Random(1), TEXT.split(), []
+    for number in range(ANSWERS):
+        answer = f"{' '.join(random.choices(words, k=30))}. So it is {number % 99}."
+        made.append((answer, Case(number, {"expected": str(random.randrange(99))})))
+    return made
 
 
 def seconds_of(name, answers):
@@ -187,8 +184,7 @@ def test_forms_learn_every_scorer_and_option_from_the_registry():
     tolerance, *others = described["numeric"].options
     assert tuple(others) == shared
     assert (tolerance.name, tolerance.kind, tolerance.default) == ("tolerance", "number", 0.001)
-    own = {
-        name: [o.kind for o in one.options if o not in shared] for name, one in described.items()
-    }
-    assert own["regex"] == ["text", "text", "boolean"]
-    assert own["rubric"] == ["long text", "model", "models", "choice", "number"]
+    own = {"regex": ["text", "text", "boolean"]}
+    own["rubric"] = ["long text", "model", "models", "choice", "number"]
+    for name, kinds in own.items():
+        assert [one.kind for one in described[name].options if one not in shared] == kinds

@@ -79,8 +79,7 @@ def test_a_layer_measures_the_first_cases_anew():
 
 
 def test_only_who_saw_most_is_on_the_front_and_fewer_are_alive_after_each_round():
-    strategy = played("arm_elimination", make_matrix(WORSE_AND_WORSE, datapoints=100))
-    found = report(strategy)
+    found = report(played("arm_elimination", make_matrix(WORSE_AND_WORSE, datapoints=100)))
     most = max(row.n for row in found.rows)
     assert {row.n for row in found.rows if row.on_front} == {most}
     assert all(row.saw_most == (row.n == most) for row in found.rows)
@@ -92,10 +91,8 @@ def test_only_who_saw_most_is_on_the_front_and_fewer_are_alive_after_each_round(
 
 
 def test_the_front_is_of_quality_latency_and_price():
-    strategy = priced(
-        {"quick": 10, "cheap": 90, "neither": 95, "unpriced": 50},
-        {"quick": 0.5, "cheap": 0.1, "neither": 0.6, "unpriced": None},
-    )
+    prices = {"quick": 0.5, "cheap": 0.1, "neither": 0.6, "unpriced": None}
+    strategy = priced({"quick": 10, "cheap": 90, "neither": 95, "unpriced": 50}, prices)
     front = {row.choices["agent"] for row in rows_of(strategy) if row.on_front}
     assert front == {"quick", "cheap"}  # the unpriced one is slower than the quick one
 

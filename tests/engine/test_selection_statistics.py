@@ -101,8 +101,7 @@ def test_rounds_of_arm_elimination_grow_and_those_of_matrix_ucb_spread():
     matrix = make_matrix([0.5] * 9)
     strategy = select("matrix_ucb", matrix, batch=18)
     play(strategy, of_matrix(matrix))
-    assert strategy.history[0].arms == 9
-    assert strategy.history[0].cases == 2
+    assert (strategy.history[0].arms, strategy.history[0].cases) == (9, 2)
 
 
 def test_pairs_tell_apart_what_intervals_cannot_and_no_equals():
@@ -199,9 +198,8 @@ def with_latencies(latencies, costs=(0.1,) * 6):
 
 
 def chosen(name, outcome, seed=3, objective=PARETO, **options):
-    strategy = build_selection(
-        name, MATRIX.candidates(), 60, seed=seed, options=options, objective=objective
-    )
+    given = {"seed": seed, "options": options, "objective": objective}
+    strategy = build_selection(name, MATRIX.candidates(), 60, **given)
     play(strategy, outcome)
     return strategy
 

@@ -79,8 +79,7 @@ async def at_home(host, port):
 
 
 def through(proxy, scheme, password=""):
-    user = "ada" if password else ""
-    return http.Proxy(scheme, "127.0.0.1", proxy.port, user, password)
+    return http.Proxy(scheme, "127.0.0.1", proxy.port, "ada" if password else "", password)
 
 
 async def get(url, resolve=nobody_knows, **more):

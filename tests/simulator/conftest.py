@@ -14,8 +14,6 @@ def simulator():
 
 @pytest.fixture
 async def client(simulator):
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(
-        simulator.url, connector=connector, headers=simulator.headers
-    ) as session:
+    how = {"connector": aiohttp.TCPConnector(limit=0), "headers": simulator.headers}
+    async with aiohttp.ClientSession(simulator.url, **how) as session:
         yield session

@@ -27,15 +27,11 @@ async def demo_scores(client):
     scores = {}
     for prompt in DEMO_PROMPTS:
         for model in DEMO_MODELS:
-            bodies = [
-                chat(prompt.user.replace("{{question}}", item.question), prompt.system, model)
-                for item in questions
-            ]
+            texts = [prompt.user.replace("{{question}}", item.question) for item in questions]
+            bodies = [chat(text, prompt.system, model) for text in texts]
             answers = await ask_all(client, bodies)
-            rights = [
-                re.findall(r"-?\d+(?:\.\d+)?", answered.text)[-1] == item.expected
-                for answered, item in zip(answers, questions, strict=True)
-            ]
+            said = [re.findall(r"-?\d+(?:\.\d+)?", one.text)[-1] for one in answers]
+            rights = [one == item.expected for one, item in zip(said, questions, strict=True)]
             scores[prompt.name, model] = sum(rights) / len(rights)
     return scores
 
@@ -84,9 +80,8 @@ async def test_the_prompt_decides_the_form_of_the_answer(client):
 
 async def test_a_seed_in_the_body_varies_answers_only_above_temperature_zero(client):
     async def texts(temperature):
-        bodies = [
-            chat("What is 87 * 96?", temperature=temperature, seed=seed) for seed in range(40)
-        ]
+        given = {"temperature": temperature}
+        bodies = [chat("What is 87 * 96?", **given, seed=seed) for seed in range(40)]
         return {answered.text for answered in await ask_all(client, bodies)}
 
     assert len(await texts(0)) == 1
@@ -116,11 +111,9 @@ async def test_a_judge_scores_right_answers_high_and_wrong_ones_low(client):
         assert low <= float((await ask(client, task)).text) <= high, (scale, given)
     # A reason comes with it as JSON, when asked for.
     for given, low, high in [("It is\n42.", 0.8, 1), ("41", 0, 0.3)]:
-        task = (
-            'You are a strict judge. Reply with JSON, as in {"score": 0.5, "reason": "why"}.\n'
-            f"Expected answer:\n<t-1>\n42\n</t-1>\nAnswer:\n<t-1>\n{given}\n</t-1>"
-        )
-        verdict = json.loads((await ask(client, task)).text)
+        task = f"Expected answer:\n<t-1>\n42\n</t-1>\nAnswer:\n<t-1>\n{given}\n</t-1>"
+        strict = 'You are a strict judge. Reply with JSON, as in {"score": 0.5, "reason": "why"}.'
+        verdict = json.loads((await ask(client, f"{strict}\n{task}")).text)
         assert low <= verdict["score"] <= high, given
         assert verdict["reason"].startswith("It ")
 
@@ -305,18 +298,12 @@ def test_a_rewrite_keeps_what_is_asked_and_rewrites_do_not_pile_up():
         assert after.value == before.value, name
         assert rewrite(name, query) == rewrite(name, query)
     assert rewrite("shorten", rewrite("passive_voice", PRODUCT)) == PRODUCT
-    assert rewrite("make_indirect", rewrite("passive_voice", PRODUCT)) == rewrite(
-        "make_indirect", PRODUCT
-    )
+    twice = rewrite("make_indirect", rewrite("passive_voice", PRODUCT))
+    assert twice == rewrite("make_indirect", PRODUCT)
 
 
-CONFUSED = {
-    "passive_voice": [PRODUCT],
-    "make_indirect": [DIFFERENCE],
-    "change_perspective": [STORY],
-    "paraphrase": [],
-    "add_politeness": [],
-}
+CONFUSED = {"passive_voice": [PRODUCT], "make_indirect": [DIFFERENCE]}
+CONFUSED |= {"change_perspective": [STORY], "paraphrase": [], "add_politeness": []}
 
 
 def test_a_wording_turns_one_sort_of_question_wrong():

@@ -18,7 +18,6 @@ def questions(count):
 
 
 async def test_the_peak_is_what_a_known_load_had_in_flight(client, simulator):
-    """Of all models together, and of each."""
     simulator.change(gather=37)
     await ask_all(client, questions(31) + [chat("hi", model="sim-large")] * 6)
     simulator.change(gather=None)
@@ -201,8 +200,7 @@ async def test_more_requests_at_once_than_allowed_are_refused(client, simulator)
 
 async def test_an_answer_takes_its_latency_and_requests_wait_for_their_turn(client, simulator):
     simulator.change(num_parallel=2, latency_ms=100, jitter=0)
-    answers = await ask_all(client, questions(6))
-    assert statuses(answers) == [200] * 6
+    assert statuses(await ask_all(client, questions(6))) == [200] * 6
     rows = simulator.requests()
     first, ends = min(row["arrival"] for row in rows), sorted(row["end"] for row in rows)
     assert ends[0] - first >= 0.09  # the server rounds to its own ticks

@@ -69,8 +69,7 @@ def test_a_refusal_says_where_but_not_the_token(client, live_server, asker, stra
     assert asker.text not in repr(client) + repr(client._site)
     with pytest.raises(Refused, match="models") as refused:
         client.run({**run_document(dataset), "models": []})
-    assert refused.value.status == 422
-    assert refused.value.problems[0]["path"] == "models"
+    assert (refused.value.status, refused.value.problems[0]["path"]) == (422, "models")
     for status, ask in (
         (404, lambda: client.get_run(77)),
         (401, lambda: Client(live_server.url, "ev_no").runs()),

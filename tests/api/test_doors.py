@@ -24,16 +24,12 @@ EXAMPLES |= {"delivery_id": 1, "invitation_id": 1, "person": "grace"}
 
 
 def every_operation():
-    return [
-        (operation.methods[0].lower(), path, operation)
-        for router in api._get_bound_routers()
-        for path, view in router.path_operations.items()
-        for operation in view.operations
-    ]
+    for router in api._get_bound_routers():
+        for path, view in router.path_operations.items():
+            yield from ((one.methods[0].lower(), path, one) for one in view.operations)
 
 
 def every_route():
-    """Its name, and how it is asked."""
     for method, path, operation in every_operation():
         address = re.sub(r"\w+:", "", path).format(**EXAMPLES)
         yield f"{method} {path}", method, address, operation
@@ -75,9 +71,7 @@ def test_every_route_is_closed_without_a_token_and_who_reads_may_change_nothing(
 
 
 def test_a_token_without_the_scope_is_refused_by_every_route(alice):
-    without = {
-        scope: Asker(alice, *(other for other in EVERYTHING if other != scope)) for scope in Scope
-    }
+    without = {scope: Asker(alice, *({*EVERYTHING} - {scope})) for scope in Scope}
     told = {}
     for name, method, address, operation in every_route():
         scope = scope_of(operation)
@@ -157,8 +151,7 @@ def test_too_many_requests_wait(alice, settings):
     over = next(answer for answer in answers if answer.status_code == 429)
     is_problem(over, 429)
     assert 1 <= int(over["Retry-After"]) <= 60
-    assert over["RateLimit-Limit"] == "3"
-    assert over["RateLimit-Remaining"] == "0"
+    assert (over["RateLimit-Limit"], over["RateLimit-Remaining"]) == ("3", "0")
     assert other.get("/runs").status_code == 200
 
 
@@ -196,3 +189,22 @@ def test_a_revoked_token_is_refused_by_the_next_request_and_none_makes_another(a
     assert asker.get("/runs").status_code == 200
     revoke_token(alice.api_tokens.get())
     assert asker.get("/runs").status_code == 401
+
+
+WORKING = """
+    post /runs, post /runs/estimate, post /runs/dry, get /compare,
+    post /datasets, post /dataset-splits/sums, get /dataset-reports/sums, get /dataset-changes/sums,
+    post /configurations, put /configurations/nightly, post /prompts, patch /prompts/triage,
+    post /promptfoo, post /endpoints/simulated/models, post /endpoints/simulated/try
+"""
+
+
+def test_what_takes_work_is_limited_and_looking_is_not(ada, settings):
+    settings.WORK_REQUESTS_PER_MINUTE = 0
+    asker = Asker(ada)
+    for route in WORKING.split(","):
+        method, path = route.split()
+        answer = asker.ask(method, path)
+        assert answer.status_code == 429, route
+        assert 1 <= int(answer["Retry-After"]) <= 60
+    assert asker.get("/runs").status_code == 200

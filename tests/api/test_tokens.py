@@ -107,7 +107,6 @@ def test_the_command_prints_the_token_alone_of_whom_is_named_or_the_first_admini
 
 
 def test_on_a_fresh_site_the_command_makes_an_account_that_leaves_the_set_up_open():
-    """What makes no sense it refuses."""
     first, second = (known(run_command("ci")).owner for _ in range(2))
     assert first == second
     assert not first.has_usable_password()

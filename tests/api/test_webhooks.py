@@ -68,9 +68,8 @@ def test_a_parcel_is_signed_and_claimed_once_and_the_claim_ends(alice, run):
     assert claim_deliveries(10) == []
     content = json.loads(parcel.body)
     assert (content["type"], content["run"]["state"]) == ("run.ended", "cancelled")
-    moment, signature = (
-        part.split("=")[1] for part in parcel.headers["X-Evalsite-Signature"].split(",")
-    )
+    parts = parcel.headers["X-Evalsite-Signature"].split(",")
+    moment, signature = (part.split("=")[1] for part in parts)
     signed = moment.encode() + b"." + parcel.body
     expected = hmac.new(made.secret.encode(), signed, hashlib.sha256).hexdigest()
     assert hmac.compare_digest(signature, expected)

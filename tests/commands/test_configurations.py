@@ -30,8 +30,7 @@ def stored(ada, document):
 def test_a_round_trip_is_exact_and_makes_no_new_version(tmp_path, stored):
     file = tmp_path / "c.yaml"
     assert command("export_configuration", stored.name, "--out", file).exit_code == 0
-    printed = command("export_configuration", stored.name).out
-    assert file.read_text() == printed
+    assert file.read_text() == command("export_configuration", stored.name).out
     assert command("import_configuration", file).out == "nightly: 1, version 1.\n"
     again = Configuration.objects.get()
     assert again.document == stored.document

@@ -15,9 +15,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_every_problem_is_listed_else_calls_cost_time_and_the_limit(file, endpoint, document):
-    Endpoint.objects.update(
-        prices={name: {"input": 1, "output": 2} for name in ("sim-small", "sim-large")}
-    )
+    price = {"input": 1, "output": 2}
+    Endpoint.objects.update(prices={"sim-small": price, "sim-large": price})
     ran = command("estimate", file, "--json", "--set", "limits.requests_per_minute=60")
     found = json.loads(ran.out)
     assert (found["trials"], found["calls_to_send"], found["calls_cached"]) == (TRIALS, TRIALS, 0)
@@ -42,10 +41,8 @@ def test_every_problem_is_listed_else_calls_cost_time_and_the_limit(file, endpoi
 def test_who_chooses_takes_a_range(file, document, strategy, trials):
     models = ["simulated/sim-small", "simulated/sim-large"]
     kept = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
-    steps = [
-        {"name": "planner", "user": "{{question}}", "models": models},
-        {"name": "solver", "user": "{{planner}}", "models": [*models]},
-    ]
+    asked = {"planner": "{{question}}", "solver": "{{planner}}"}
+    steps = [{"name": name, "user": asked[name], "models": [*models]} for name in asked]
     write(file, {**kept, "kind": "select", "steps": steps, "strategy": strategy})
     ran = command("estimate", file, "--json")
     assert not ran.err
@@ -109,6 +106,7 @@ def test_a_run_of_this_process_takes_the_same_rows_and_says_which(graded, simula
 
 def test_what_cannot_be_cut_or_compared_is_refused_before_any_call(graded, solved, simulator):
     """What can be cut: tests/engine/test_slicing.py."""
+    compares = "The scorer numeric compares with an expected answer, and the dataset has no such"
     columns = "Its columns: question, solution."
     no_column = "There is no column 'grade'. The columns are: question, expected"
     wrong = [
@@ -117,12 +115,7 @@ def test_what_cannot_be_cut_or_compared_is_refused_before_any_call(graded, solve
         (graded, "--where level=1 --where level!=2", "give either values with ="),
         (graded, "--split dev", "There is no part 'dev'. Choose one of: train, test"),
         (graded, "--sample-seed 3", "A seed draws a sample, and none is asked for."),
-        (
-            solved,
-            "",
-            "The scorer numeric compares with an expected answer, and the dataset has no such "
-            f"column. {columns} Say which one it is: expected: solution.",
-        ),
+        (solved, "", f"{compares} column. {columns} Say which one it is: expected: solution."),
         (solved, "--set expected=answer", f"The dataset has no column 'answer'. {columns}"),
     ]
     taken = [
@@ -140,7 +133,6 @@ def test_a_column_and_the_first_rows_are_set_where_only_a_dataset_is_named(solve
     ran = command("run", solved, "--here", *changes)
     assert ran.exit_code == 0, ran.err
     assert ran.done["counts"] == {"planned": 18, "done": 18, "failed": 0, "cached": 0}
-    told = command("estimate", solved, *changes).out
-    assert "3 of 20; expected answer: solution" in told
+    assert "3 of 20; expected answer: solution" in command("estimate", solved, *changes).out
     all_of_few = command("estimate", solved, *changes, "--set", "dataset.first=500").out
     assert "20 of 20" in all_of_few

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from runs.management.surroundings import ollama_url
-from tests.commands.conftest import command
+from tests.commands.conftest import command, refused
 from workers.engine.providers.known import KNOWN_PROVIDERS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -75,9 +75,7 @@ def test_a_key_in_the_environment_names_its_provider_and_stays_there(tmp_path, m
 
 def test_what_is_there_is_replaced_only_when_asked(tmp_path):
     (tmp_path / "evals.yaml").write_text("mine")
-    refused = command("init", tmp_path)
-    assert refused.exit_code == 2
-    assert "--force" in refused.err
+    assert refused("init", tmp_path, told="--force")
     assert [path.name for path in tmp_path.iterdir()] == ["evals.yaml"]
     assert (tmp_path / "evals.yaml").read_text() == "mine"
     assert command("init", tmp_path, "--force").exit_code == 0

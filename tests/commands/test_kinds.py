@@ -34,10 +34,8 @@ from workers.engine.strategies.confirmed import confirmation_key
 def selection(tmp_path, file, document):
     """A solver that is right, and one that is told to be wrong."""
     common = {name: document[name] for name in ("name", "dataset", "scorers", "limits")}
-    models = [
-        "simulated/sim-large",
-        {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 9}},
-    ]
+    small = {"endpoint": "simulated", "model": "sim-small", "parameters": {"max_tokens": 9}}
+    models = ["simulated/sim-large", small]
     steps = [{"name": "solver", "system": "Answer with the number only.", "models": models}]
     return write(tmp_path / "select.yaml", {**common, "kind": "select", "steps": steps})
 
@@ -104,8 +102,7 @@ def test_an_estimate_and_a_run_of_this_process_count_roles_apart(toy, simulator,
     simulator.play({"match": {"contains": "Rewrite"}, "do": "status", "status": 400})
     exported, summary = tmp_path / "e.csv", tmp_path / "s.md"
     ran = command("run", toy, "--here", "--export", exported, "--summary", summary)
-    assert ran.exit_code == 0
-    assert ran.lines[0]["planned"] == 3 * CASES
+    assert (ran.exit_code, ran.lines[0]["planned"]) == (0, 3 * CASES)
     assert ran.done["state"] == "completed_with_errors"
     assert ran.done["counts"] == {"planned": 24, "done": 16, "failed": 0, "cached": 0}
     roles = ran.done["roles"]
@@ -182,14 +179,12 @@ def test_the_options_of_train_mutator_are_taken_over():
     assert not found.use_batching
     assert found.limits.max_concurrent == 1
     assert trained("--batch-size 8").limits.max_concurrent == 8
-    found = trained(
-        "--judge local/big --embedder local/e --operators noop,shorten --lr 0.01 --seed 4"
-    )
+    roles = "--judge local/big --embedder local/e"
+    found = trained(f"{roles} --operators noop,shorten --lr 0.01 --seed 4")
     assert [scorer.name for scorer in found.scorers] == ["factuality"]
     assert [one.name for one in found.operators] == ["noop", "shorten"]
     assert (found.strategy.options["lr"], found.seed) == (0.01, 4)
     assert found.roles.embedder is not None
-
     consistent = trained("--goal consistent")  # two answers are compared as texts
     assert [scorer.name for scorer in consistent.scorers] == ["token_f1"]
     assert not consistent.plugin_problems()

@@ -22,13 +22,9 @@ pytestmark = pytest.mark.timeout(900)  # every command is a process of its own
 
 PATIENTLY: Any = {"capture_output": True, "text": True, "timeout": PATIENCE_SECONDS}
 NOBODY_LISTENS = "redis://127.0.0.1:1/0"
-SUMS = {
-    "kind": "evaluate",
-    "dataset": "sums",
-    "prompts": [{"name": "terse", "system": "Answer with the number only."}],
-    "models": ["simulated/sim-large"],
-    "scorers": ["numeric"],
-}
+TERSE = {"name": "terse", "system": "Answer with the number only."}
+SUMS: dict[str, Any] = {"kind": "evaluate", "dataset": "sums", "prompts": [TERSE]}
+SUMS |= {"models": ["simulated/sim-large"], "scorers": ["numeric"]}
 
 
 class Folder:

@@ -26,17 +26,10 @@ ROWS = "question,expected\nWhat is 2 + 3?,5\nWhat is 20 + 3?,23\n"
 def brought(tmp_path, ada, simulator):
     """A document with an endpoint of its own and rows in a file; nothing of it is stored."""
     (tmp_path / "sums.csv").write_text(ROWS)
-    return {
-        "name": "brought",
-        "kind": "evaluate",
-        "endpoints": {
-            "mine": {"kind": "openai", "base_url": f"{simulator.url}/v1", "key_env": "MY_KEY"}
-        },
-        "dataset": {"file": "sums.csv"},
-        "prompts": [{"name": "terse", "user": "{{question}}"}],
-        "models": ["mine/sim-large"],
-        "scorers": ["numeric"],
-    }
+    mine = {"kind": "openai", "base_url": f"{simulator.url}/v1", "key_env": "MY_KEY"}
+    asked = {"prompts": [{"name": "terse", "user": "{{question}}"}], "models": ["mine/sim-large"]}
+    kept = {"name": "brought", "kind": "evaluate", "scorers": ["numeric"], **asked}
+    return {**kept, "endpoints": {"mine": mine}, "dataset": {"file": "sums.csv"}}
 
 
 def test_a_key_of_the_environment_lands_nowhere(tmp_path, brought, simulator, monkeypatch, caplog):
@@ -77,8 +70,7 @@ def test_a_site_without_the_endpoint_says_how_to_get_it(tmp_path, brought, simul
 
 
 def test_a_site_that_has_the_endpoint_takes_the_run_with_its_key(tmp_path, brought, simulator):
-    url = f"{simulator.url}/v1"
-    Endpoint.objects.create(name="mine", kind="openai", base_url=url)
+    Endpoint.objects.create(name="mine", kind="openai", base_url=f"{simulator.url}/v1")
     ran = command("run", write(tmp_path / "brought.yaml", brought), "--detach")
     assert ran.exit_code == 0, ran.err  # MY_KEY is not set, and nobody asks for it
     run = Run.objects.get()

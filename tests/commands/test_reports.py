@@ -69,21 +69,25 @@ def side(evil, value):
     )
 
 
+def cells_of(text):
+    return [line.count("|") for line in text.splitlines()]
+
+
+def titles_of(text):
+    """But for the first, which has the name of the run."""
+    return [line for line in text.splitlines() if line.startswith("#")][1:]
+
+
 @table(*EVIL)
 def test_junit_stays_well_formed_and_markdown_keeps_its_lines_and_cells(evil):
     assert one_line(evil * 100, 60).isprintable()
     assert len(one_line(evil * 100, 60)) <= 60
     root = ElementTree.fromstring(write_junit(report(evil)).encode())
-    names = [case.get("name") for case in root.iter("testcase")]
-    assert names == ["regressions", "errors"]
+    assert [case.get("name") for case in root.iter("testcase")] == ["regressions", "errors"]
     assert root[0].get("failures") == "1"
     tame, text = write_markdown(report("tame")), write_markdown(report(evil))
-    assert [line.count("|") for line in text.splitlines()] == [
-        line.count("|") for line in tame.splitlines()
-    ]
-    assert [line for line in text.splitlines() if line.startswith("#")][1:] == [
-        line.replace("`tame`", code_span(evil)) for line in tame.splitlines() if line[:1] == "#"
-    ][1:]
+    assert cells_of(text) == cells_of(tame)
+    assert titles_of(text) == [one.replace("`tame`", code_span(evil)) for one in titles_of(tame)]
     outside = re.sub(r"`[^`\n]*`", "", text)
     assert not set("<@[]") & set(outside)
     assert "evil" not in outside

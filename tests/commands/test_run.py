@@ -49,9 +49,7 @@ def test_a_file_is_run_by_the_workers_and_told_line_by_line(tmp_path, file, simu
 
 def check_outputs(outputs):
     suite = ElementTree.parse(outputs["j.xml"]).getroot()[0]
-    failed = {
-        case.get("name") for case in suite.iter("testcase") if case.find("failure") is not None
-    }
+    failed = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failed == {"score", "cost"}  # the price of the simulated models is not known here
     assert outputs["s.md"].read_text().startswith("### ❌ Failed: score, cost — `sums` · run ")
     rows = list(csv.DictReader(outputs["e.csv"].open(newline="")))
@@ -65,7 +63,6 @@ def check_outputs(outputs):
 
 
 def check_that_this_process_agrees(file, simulator, stored):
-    """And stores nothing."""
     gates, export = ("--baseline", "last", "--max-regressions", 0), file.with_name("here.jsonl")
     here = command("run", file, "--here", *gates, "--export", export)
     assert [line["run_id"] for line in here.lines if line["event"] == "launch"] == [None]
@@ -77,11 +74,8 @@ def check_that_this_process_agrees(file, simulator, stored):
     assert (here.exit_code, here.done["counts"]["cached"]) == (0, TRIALS)
     assert simulator.ledger()["total"] == TRIALS
     assert here.done["score"] == stored["score"]
-    boards = [
-        [(line["name"], line["score"], line["failed"]) for line in done["candidates"]]
-        for done in (here.done, stored)
-    ]
-    assert boards[0] == boards[1]
+    for one, other in zip(here.done["candidates"], stored["candidates"], strict=True):
+        assert all(one[what] == other[what] for what in ("name", "score", "failed"))
     assert all(line["latency_p50"] > 0 for line in stored["candidates"])
     assert here.done["comparison"]["pairs"] == TRIALS
     assert here.done["comparison"]["marks"] == []
@@ -99,13 +93,10 @@ def test_a_regression_against_the_baseline_fails_and_is_shown(tmp_path, file, do
         )  # fmt: skip
     assert first.exit_code == 0  # nothing to compare with yet, and it says so
     assert "baseline" in {line["event"] for line in first.lines}
-    assert same.exit_code == 0
-    assert same.done["comparison"]["overall"]["mean"] == 0
+    assert (same.exit_code, same.done["comparison"]["overall"]["mean"]) == (0, 0)
     assert fell.exit_code == 100
-    assert {c["name"] for c in fell.done["checks"] if not c["passed"]} == {
-        "baseline",
-        "regressions",
-    }
+    failed = {check["name"] for check in fell.done["checks"] if not check["passed"]}
+    assert failed == {"baseline", "regressions"}
     assert fell.done["comparison"]["regressions"] > 3
     assert "scored lower than in `sums`" in (tmp_path / "s.md").read_text()
 
@@ -139,8 +130,7 @@ def test_exit_codes(file, document, simulator, where):
 def test_a_run_of_this_process_tells_what_its_judges_took(tmp_path, document, ada, simulator):
     rubric = {"judge": "simulated/sim-large", "rubric": "It is the right number."}
     judged = {**document, "models": ["simulated/sim-small"], "scorers": [{"rubric": rubric}]}
-    ran = command("run", write(tmp_path / "judged.yaml", judged), "--here")
-    roles = ran.done["roles"]
+    roles = command("run", write(tmp_path / "judged.yaml", judged), "--here").done["roles"]
     assert (roles["evaluate"]["sent"], roles["judge"]["sent"]) == (24, 24)
     assert simulator.ledger()["by_model"] == {"sim-small": 24, "sim-large": 24}
 

@@ -35,13 +35,8 @@ BODIES: dict[str, Any] = {
     "POST /dataset-splits/{path:name}": {"parts": {"train": 0.5, "test": 0.5}},
 }
 ITSELF = "?base={run_id}&with={run_id}"
-QUERIES = {
-    "GET /compare": ITSELF,
-    "GET compare": ITSELF,
-    "POST compare_collect": ITSELF,
-    "GET compare_trials": "?of={run_id}-0",
-    "GET /dataset-changes/{path:name}": "?base=1",
-}
+QUERIES = dict.fromkeys(("GET /compare", "GET compare", "POST compare_collect"), ITSELF)
+QUERIES |= {"GET compare_trials": "?of={run_id}-0", "GET /dataset-changes/{path:name}": "?base=1"}
 
 
 class Stage(NamedTuple):
@@ -102,10 +97,9 @@ def set_stage(actor: User | None) -> Stage:
     common |= {"file_name": "combinations.csv", "guide": "first-run", "token": "x", "case": 0}
     common |= {"role": "runner", "invitations.pk": invitation.pk, "invitation_id": invitation.pk}
     owners = {"own": actor or other, "foreign": other, "shared": other}
-    return Stage(
-        {whose: common | things_of(owner, whose, dataset) for whose, owner in owners.items()},
-        factories.run_document(dataset),
-    )
+    things = {whose: things_of(owner, whose, dataset) for whose, owner in owners.items()}
+    arguments = {whose: common | theirs for whose, theirs in things.items()}
+    return Stage(arguments, factories.run_document(dataset))
 
 
 def things_of(owner: User, whose: str, dataset: Any) -> dict[str, Any]:

@@ -36,8 +36,7 @@ scorers: [exact]
 @pytest.fixture
 def pasted(alice):
     """A private run of hers."""
-    document = {**run_document(Dataset(name="x")), "dataset": {"rows": ROWS}}
-    return create_run(alice, document)
+    return create_run(alice, {**run_document(Dataset(name="x")), "dataset": {"rows": ROWS}})
 
 
 def page(person, address, **query):
@@ -87,11 +86,9 @@ def test_nobody_adds_a_version_to_the_dataset_of_somebody_else(alice, bob):
     refused = Asker(bob).post("/datasets", {"name": " golden ", "rows": [{"question": "1?"}]})
     assert (refused.status_code, refused.json()["problems"][0]["path"]) == (409, "name")
     assert list(Dataset.objects.all()) == [golden]
-
-
-def test_a_preview_tells_nothing_of_the_dataset_that_has_the_name(alice, bob):
-    store_rows(alice, "golden", [{"hidden_column": "1", "question": "2?"}], "hidden_column")
-    sent = {"name": "golden", "text": "hidden_column,question\n1,2?\n", "step": "preview"}
+    # A preview tells nothing of the dataset that has the name.
+    store_rows(alice, "silver", [{"hidden_column": "1", "question": "2?"}], "hidden_column")
+    sent = {"name": "silver", "text": "hidden_column,question\n1,2?\n", "step": "preview"}
     answer = client_of(bob).post(reverse("dataset_import"), sent)
     assert "Expected answer: column" not in answer.text
     assert "of somebody else already" in answer.text
@@ -120,15 +117,13 @@ def test_a_private_dataset_is_listed_offered_and_found_for_its_owner_and_operato
     assert "What is 0 + 1?" in page(bob, golden.get_absolute_url())
     shown = Asker(bob).get("/datasets/golden").json()["dataset"]
     assert (shown["owner"], shown["shared"]) == ("alice", True)
-
-
-def test_the_switch_on_its_page_shares_all_versions_and_takes_it_back(alice, bob):
-    make_dataset(alice, "golden")
-    newest = make_dataset(alice, "golden", rows=4)
+    # The switch on its page shares all versions, and takes it back.
+    make_dataset(alice, "silver")
+    newest = make_dataset(alice, "silver", rows=4)
     switch = reverse("dataset_share", args=[newest.pk])
     shared = client_of(alice).post(switch, {"share": "yes"}, follow=True).text
     assert "Shared: everybody on this site may see it." in shared
-    assert Dataset.objects.filter(is_shared=True).count() == 2
+    assert Dataset.objects.filter(name="silver", is_shared=True).count() == 2
     assert "Stop sharing" not in page(bob, newest.get_absolute_url())
     client_of(alice).post(switch, {"share": "no"})
     assert client_of(bob).get(newest.get_absolute_url()).status_code == 404
@@ -137,9 +132,8 @@ def test_the_switch_on_its_page_shares_all_versions_and_takes_it_back(alice, bob
 @pytest.mark.parametrize("path", ["/runs", "/runs/estimate"])
 def test_a_configuration_that_names_a_private_dataset_runs_for_its_owner_only(alice, bob, path):
     golden = make_dataset(alice, "golden")
-    Configuration.objects.create(
-        name="preset", kind="evaluate", is_preset=True, document=run_document(golden)
-    )
+    preset = {"name": "preset", "kind": "evaluate", "is_preset": True}
+    Configuration.objects.create(**preset, document=run_document(golden))
     answer = Asker(bob).post(path, {"configuration": "preset"})
     assert answer.status_code == 422
     problem = answer.json()["problems"][0]
@@ -166,10 +160,8 @@ def test_datasets_from_before_stay_in_sight(alice, bob):
     make_dataset(alice, "golden")
     Dataset.objects.create(name="cases made by toy", digest="1", is_hidden=True)
     import_module("runs.migrations.0029_dataset_is_shared").keep_in_sight(apps, None)
-    assert sorted(Dataset.objects.values_list("name", "is_shared")) == [
-        ("cases made by toy", False),
-        ("golden", True),
-    ]
+    shared = dict(Dataset.objects.values_list("name", "is_shared"))
+    assert shared == {"cases made by toy": False, "golden": True}
 
 
 def test_a_name_with_versions_of_several_people_is_changed_by_operators_only(alice, bob):

@@ -26,19 +26,12 @@ pytestmark = pytest.mark.django_db
 
 # What is stored of things and people, and no field of any form or body.
 FLAGS = ("is_shared", "is_hidden", "is_preset", "is_staff", "is_superuser")
-EXTRA = {
-    **dict.fromkeys(("owner", "owner_id", "user", "key_set_by", "planned"), "1"),
-    **dict.fromkeys(FLAGS, "true"),
-    "state": "completed",
-    "visibility": "everybody",
-    "version": "99",
-    "cost": "0",
-    "done": "7",
-    "digest": "0",
-    "spent_budgets": "{}",
-}
+EXTRA = dict.fromkeys(("owner", "owner_id", "user", "key_set_by", "planned"), "1")
+EXTRA |= {**dict.fromkeys(FLAGS, "true"), "state": "completed", "visibility": "everybody"}
+EXTRA |= {"version": "99", "cost": "0", "done": "7", "digest": "0", "spent_budgets": "{}"}
 NEVER_THE_SAME = {"key", "nonce", "prefix", "digest", "password", "ran_seconds", "data"}
 ROWS = "question,expected\n1 + 1?,2\n"
+ENDPOINT = {"name": "mine", "kind": "simulated", "max_concurrent": "5"}
 FORMS: dict[str, dict[str, Any]] = {
     "run_new": {"mode": "yaml", "yaml": ""},
     "run_retune": {"max_concurrent": "3", "priority": "high"},
@@ -48,13 +41,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "dataset_split": {"parts": "train = 1, test = 1", "seed": "0"},
     "dataset_share": {"share": "yes"},
     "tokens": {"name": "ci", "scopes": ["read"], "days": "30"},
-    "endpoint_new": {
-        "name": "mine",
-        "kind": "simulated",
-        "max_concurrent": "5",
-        "model_names": "a",
-        "prices": "",
-    },
+    "endpoint_new": {**ENDPOINT, "model_names": "a", "prices": ""},
     "profile": {"theme": "dark", "time_zone": "UTC"},
     "person_invite": {"role": "viewer", "days": "3"},
     "teams": {"name": "new"},
@@ -101,11 +88,8 @@ def selects():
 
 
 def columns_of(model: type[models.Model]) -> list[Any]:
-    return [
-        field.column
-        for field in model._meta.concrete_fields
-        if not isinstance(field, models.DateTimeField) and field.name not in NEVER_THE_SAME
-    ]
+    fields = [field for field in model._meta.concrete_fields if field.name not in NEVER_THE_SAME]
+    return [field.column for field in fields if not isinstance(field, models.DateTimeField)]
 
 
 def body_of(route: Route) -> Any:
@@ -189,11 +173,8 @@ def deep(levels: int) -> str:
 def with_bodies() -> list[Route]:
     """Of the routes, those that the OpenAPI document gives a body."""
     paths = openapi_document()["paths"]
-    return [
-        route
-        for route in api_routes()
-        if not route.is_safe and "requestBody" in paths[route.path][route.method.lower()]
-    ]
+    routes = [route for route in api_routes() if not route.is_safe]
+    return [one for one in routes if "requestBody" in paths[one.path][one.method.lower()]]
 
 
 def bodies_for(route: Route, levels: int) -> list[str]:
@@ -265,11 +246,8 @@ def test_stored_depths_do_not_break_their_pages():
     stage, browser = set_stage(admin), client_of(admin)
     store_deep_values(STORED_DEPTH)
     browser.raise_request_exception = False
-    routes = [
-        route
-        for route in every_route()
-        if route.is_safe and not route.path.endswith("/events/stream")
-    ]
+    pages = [route for route in every_route() if route.is_safe]
+    routes = [route for route in pages if not route.path.endswith("/events/stream")]
     broken = [str(route) for route in routes if breaks(stage.ask(browser, route, "own"))]
     broken += [address for address in more_addresses() if breaks(browser.get(address))]
     assert broken == []

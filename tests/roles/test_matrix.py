@@ -146,7 +146,6 @@ def wrong_with(actor: str, cell: Cell, answer: HttpResponse) -> Iterator[str]:
 
 
 def wrong_on_page(cell: Cell, answer: HttpResponse, page: str) -> Iterator[str]:
-    """Pages bring no inline code."""
     if answer.status_code != 200:
         yield f"{cell} is no page: {answer.status_code}"
     yield from (f"{cell}: inline {found}" for found in SCRIPT.findall(page) + INLINE.findall(page))
@@ -187,10 +186,9 @@ def whose_thing(match: ResolverMatch, rule: Rule, stage: Stage) -> str:
 def everything_stored() -> dict[str, Any]:
     """Every row of every table, but for the notes of downloads and refusals. Of sessions and tokens
     only how many: their use is noted."""
+    kept = [model for model in apps.get_models() if model not in {AuditEntry, Session, ApiToken}]
     rows: dict[str, Any] = {
-        model._meta.label: list(model._default_manager.order_by("pk").values())
-        for model in apps.get_models()
-        if model not in {AuditEntry, Session, ApiToken}
+        model._meta.label: list(model._default_manager.order_by("pk").values()) for model in kept
     }
     return {**rows, "counts": (Session.objects.count(), ApiToken.objects.count())}
 
@@ -255,6 +253,5 @@ def test_nothing_that_is_sent_is_taken_without_the_csrf_token():
     browser.force_login(person)
     before = everything_stored()
     sent = {route: stage.ask(browser, route, "own") for route in every_route() if not route.is_safe}
-    taken = [str(route) for route, answer in sent.items() if answer.status_code != 403]
-    assert taken == []
+    assert [str(route) for route, answer in sent.items() if answer.status_code != 403] == []
     assert everything_stored() == before

@@ -1,4 +1,4 @@
-"""Administrators give and take roles and close accounts; a refusal says whom to ask."""
+"""Administrators give and take roles and close accounts; who is told whom to ask, and addresses."""
 
 import logging
 from importlib import import_module
@@ -11,13 +11,15 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import include, path, reverse
 
-from runs.models import Scope
+from runs.models import EndpointKind, Run, Scope
 from runs.roles import PERMISSIONS, Permission, Role, role_of
 from runs.routing import socket
 from runs.services.people.roles import give_role, set_active
 from runs.services.people.tokens import create_token
-from tests.harness.factories import client_of, make_dataset, make_person, make_run
+from tests.api.asking import Asker
+from tests.harness.factories import add_score, client_of, make_dataset, make_person, make_run
 from tests.harness.table import table
+from tests.runs.selection_parts import make_selection
 
 pytestmark = pytest.mark.django_db
 
@@ -97,9 +99,8 @@ def test_a_refusal_says_what_it_takes_and_whom_to_ask_and_offers_no_role_or_scop
     headers = {"Authorization": f"Bearer {create_token(vic, 'x', list(Scope)).text}"}
     told = Client().post("/api/v1/runs", headers=headers).json()["detail"]
     assert told.startswith("You may not start or control runs.")
-    answer = client_of(ada).post(
-        reverse("person_role", args=[vic.pk]), {"role": "king"}, follow=True
-    )
+    address = reverse("person_role", args=[vic.pk])
+    answer = client_of(ada).post(address, {"role": "king"}, follow=True)
     assert "Choose one of: viewer, runner" in answer.content.decode()
     assert role_of(fresh(vic)) == Role.VIEWER
     page = client_of(vic).get(reverse("tokens")).content.decode()
@@ -115,13 +116,9 @@ def test_a_run_is_seen_by_viewers_while_it_is_shared(alice, vic):
     owner, viewer = client_of(alice), client_of(vic)
     assert viewer.get(run.get_absolute_url()).status_code == 404
     owner.post(reverse("run_share", args=[run.pk]), {"share": "yes"})
-    page = viewer.get(run.get_absolute_url())
-    assert page.status_code == 200
-    assert "by alice" in page.content.decode()
-    assert run.name in viewer.get(reverse("runs")).content.decode()
-    assert (
-        "alice shared this run." in owner.get(reverse("run_events", args=[run.pk])).content.decode()
-    )
+    assert "by alice" in viewer.get(run.get_absolute_url()).text
+    assert run.name in viewer.get(reverse("runs")).text
+    assert "alice shared this run." in owner.get(reverse("run_events", args=[run.pk])).text
     owner.post(reverse("run_share", args=[run.pk]), {"share": "no"})
     assert viewer.get(run.get_absolute_url()).status_code == 404
 
@@ -139,3 +136,34 @@ def test_a_socket_that_declares_nothing_cannot_be_routed():
 
     with pytest.raises(ImproperlyConfigured, match="Forgotten declares no permission"):
         socket("ws/forgotten/", Forgotten)
+
+
+TOLD = ("gpu.internal.example", "spare.internal.example", "org-of-the-company", "X-Team", "jane@")
+
+
+def test_viewers_are_told_no_addresses_proxies_and_options(alice, endpoint, dataset):
+    endpoint.kind, endpoint.options = EndpointKind.OPENAI, {"organization": TOLD[2]}
+    endpoint.base_url, endpoint.more_urls = f"https://{TOLD[0]}/v1", [f"https://{TOLD[1]}/v1"]
+    endpoint.header_names, endpoint.proxy_shown = [TOLD[3]], f"http://{TOLD[4]}proxy.example:80"
+    endpoint.private_addresses = [f"{TOLD[0]}:443"]
+    endpoint.save()
+    run = make_run(alice, dataset, is_shared=True)
+    add_score(run, dataset.cases.get(position=0), run.candidates.get(), 0)
+    pages = [reverse("endpoints"), endpoint.get_absolute_url(), reverse("trial", args=[run.pk, 0])]
+    routes = ["/endpoints", f"/endpoints/{endpoint.name}"]
+    for person, told in ((alice, True), (make_person("vera", role=Role.VIEWER), False)):
+        client, asker = client_of(person), Asker(person)
+        seen = [client.get(page).text for page in pages]
+        seen += [asker.get(route).text for route in routes]
+        assert [any(word in text for word in TOLD) for text in seen] == [told] * 5
+
+
+def test_viewers_take_no_file_with_addresses_along(alice, dataset):
+    """The matrix of roles asks the same of the API's route."""
+    run = make_selection(alice, dataset)
+    Run.objects.update(is_shared=True)
+    file = reverse("run_file", args=[run.pk, "litellm.yaml"])
+    vera = make_person("vera", role=Role.VIEWER)
+    assert [client_of(one).get(file).status_code for one in (alice, vera)] == [200, 403]
+    assert "litellm" in client_of(alice).get(run.get_absolute_url()).text
+    assert "litellm" not in client_of(vera).get(run.get_absolute_url()).text

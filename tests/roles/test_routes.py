@@ -82,12 +82,15 @@ def methods_of(admin: Client, path: str) -> set[str]:
     return METHODS & set(answer["Allow"].split(", "))
 
 
+def plain(path: str) -> str:
+    """Without the types of its placeholders."""
+    return re.sub(r"\{\w+:(\w+)\}", r"{\1}", path)
+
+
 def api_routes() -> list[Route]:
     paths = {path for namespace, path, _ in every_pattern() if namespace == API}
     routes = [
-        Route(
-            path, method, re.sub(r"\{\w+:(\w+)\}", r"{\1}", f"/api/v1{path}"), view.get_view(), True
-        )
+        Route(path, method, plain(f"/api/v1{path}"), view.get_view(), True)
         for router in api._get_bound_routers()
         for path, view in router.path_operations.items()
         for operation in view.operations

@@ -50,9 +50,8 @@ def test_the_references_of_configurations_and_commands_are_up_to_date():
 
 def test_every_rule_of_security_names_tests_that_are_there():
     text = read("docs/SECURITY.md")
-    assert [int(number) for number in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)] == [
-        *range(1, 64)
-    ]
+    numbers = map(int, re.findall(r"^\| (\d+) \|", text, re.MULTILINE))
+    assert list(numbers) == [*range(1, 64)]
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", text)
     missing = [test for test in named if f"def {test[1]}(" not in read(f"tests/{test[0]}")]
     assert missing == []

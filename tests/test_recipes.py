@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from runs.models import Endpoint
 from runs.selectors.runs.snapshot import take_snapshot
 from tests.engine import test_selections as contract
+from tests.engine.running import evaluation
 from tests.harness.factories import make_dataset, make_run
 from tests.toy_things import Closing, Echo, FirstFew, Parrot, Shouting
 from workers.engine.agents import AGENTS
@@ -35,20 +36,9 @@ RECIPES = re.findall(
 )
 FOLDERS = "runs|workers|evalsite|static|templates|tests|docs|scripts"
 CASES = [Case(place, {"question": f"{place} + 1", "expected": "+ 1"}) for place in range(3)]
-EVALUATION: dict[str, Any] = {
-    "kind": "evaluate",
-    "dataset": "sums",
-    "prompts": [{"name": "plain", "user": "{{question}}"}],
-    "models": ["parrot/polly"],
-    "scorers": ["exact"],
-}
+EVALUATION = evaluation("exact", models=["parrot/polly"])
 STEP = {"name": "say", "user": "{{question}}", "models": ["parrot/polly", "parrot/molly"]}
-SELECTION: dict[str, Any] = {
-    "kind": "select",
-    "dataset": "sums",
-    "steps": [STEP],
-    "scorers": ["exact"],
-}
+SELECTION = {"kind": "select", "dataset": "sums", "steps": [STEP], "scorers": ["exact"]}
 
 
 def test_what_the_recipes_name_is_there_and_those_followed_here_are_among_them():
@@ -101,9 +91,8 @@ async def test_a_scorer_judges_a_strategy_chooses_and_an_agent_runs(monkeypatch)
 
 def test_a_strategy_keeps_the_contract(monkeypatch):
     monkeypatch.setitem(SELECTIONS.ours, "first_few", FirstFew)
-    unwrap(contract.test_the_same_seed_asks_the_same_trials_in_parallel_as_one_by_one)(
-        "first_few", 7
-    )
+    in_parallel = contract.test_the_same_seed_asks_the_same_trials_in_parallel_as_one_by_one
+    unwrap(in_parallel)("first_few", 7)
     for keep in (
         contract.test_a_round_is_given_out_whole_before_any_of_it_is_told,
         contract.test_it_ends_whatever_fails_and_nothing_wins_that_always_does,
@@ -160,7 +149,6 @@ async def test_a_provider_is_a_class_and_a_line_and_a_target_a_class_that_a_kind
 def test_every_number_that_a_page_waits_for_is_sent(alice, endpoint):
     snapshot = take_snapshot(make_run(alice, make_dataset(alice)))
     templates = [*ROOT.glob("templates/runs/run/*.html"), *ROOT.glob("templates/kinds/**/*.html")]
-    waited_for = {
-        key for path in templates for key in re.findall(r'data-live="(\w+)"', path.read_text())
-    }
+    markup = "".join(path.read_text() for path in templates)
+    waited_for = set(re.findall(r'data-live="(\w+)"', markup))
     assert waited_for - snapshot["text"].keys() - snapshot.keys() == set()

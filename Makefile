@@ -14,7 +14,7 @@ FAULTS := $(BIN)/pytest -q -s --timeout 0 --full tests/faults
 # Tests start hundreds of processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup bench bench-select openapi schemathesis measure-api faults faults-short soak test trust mutants attack check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
+.PHONY: help run setup bars bench bench-select openapi schemathesis measure-api faults faults-short soak test trust mutants attack check lint types collected quick sqlite postgresql screenshots first-hour audit commands configuration prices lock clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,7 +91,10 @@ SEED ?= 7
 soak: setup ## Break things at random for a while; SECONDS=1800 SEED=7
 	@$(FAULTS) --soak $(SECONDS) --seed $(SEED)
 
-bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000", or bars: ARGS="--suite limits"
+bars: setup ## Measure the bars that we set for ourselves; ARGS="--rows errors,wide"
+	@$(CHECK)/python -m scripts.bars $(ARGS)
+
+bench: .venv/.run-is-installed ## Measure speed on this machine; ARGS="--trials 5000"
 	@mkdir -p .cache/bench
 	@$(BIN)/python manage.py migrate -v 0
 	$(BIN)/python manage.py benchmark --out .cache/bench/$$(date -u +%Y%m%d-%H%M%S).json $(ARGS)

@@ -1,14 +1,14 @@
 """What a benchmark was asked to measure; travels as JSON to the process that measures."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from workers.engine.spec.checks import MAX_TRIALS
 
 SEQUENTIAL_SECONDS = 5.0  # one call at a time is slow: as many trials as fit into this
 FEWEST_SEQUENTIAL = 10
 ASSUMED_LATENCY_MS = 1000.0  # of a real endpoint, before the first call
-DEFAULT_TRIALS, DEFAULT_LIMIT_TRIALS = 1000, 5000  # of the speed suite, of the limits suite
+DEFAULT_TRIALS = 1000
 MOST_CONCURRENT = 5000  # what a configuration may ask for
 
 
@@ -36,21 +36,6 @@ class RealEndpoint:
     max_dollars: float
 
 
-class Size(NamedTuple):
-    """Of an evolution."""
-
-    population: int
-    problems: int
-
-    def __str__(self) -> str:
-        return f"{self.population} x {self.problems}"
-
-
-USUAL_SIZES = (Size(30, 50), Size(50, 100), Size(100, 100))
-LARGEST_SIZE = 1000  # genomes or problems
-MOST_SIZES = 8  # each has questions of its own
-
-
 @dataclass(frozen=True)
 class Plan:
     trials: int = DEFAULT_TRIALS
@@ -61,9 +46,6 @@ class Plan:
     repeats: int = 3
     seed: int = 0
     endpoint: RealEndpoint | None = None  # None: the simulated provider
-    suite: str = "speed"
-    rows: tuple[str, ...] = ()  # of a suite with bars; none: the speed suite
-    sizes: tuple[Size, ...] = USUAL_SIZES  # of the evolution suite
 
     def __post_init__(self) -> None:
         bounds: dict[str, tuple[float, float, float]] = {
@@ -79,13 +61,6 @@ class Plan:
         if not self.concurrency or not all(1 <= c <= MOST_CONCURRENT for c in self.concurrency):
             raise PlanError(
                 f"--concurrency needs numbers from 1 to {MOST_CONCURRENT}, as in 1,5,20,100."
-            )
-
-        if not 1 <= len(self.sizes) <= MOST_SIZES:
-            raise PlanError(f"--sizes: give 1 to {MOST_SIZES} sizes, as in 30x50,50x100.")
-        if not all(2 <= p <= LARGEST_SIZE and 1 <= c <= LARGEST_SIZE for p, c in self.sizes):
-            raise PlanError(
-                f"--sizes needs from 2x1 to {LARGEST_SIZE}x{LARGEST_SIZE}, as in 30x50,50x100."
             )
 
     @property
@@ -119,8 +94,6 @@ class Plan:
             **{
                 **document,
                 "concurrency": tuple(document["concurrency"]),
-                "rows": tuple(document["rows"]),
-                "sizes": tuple(Size(*size) for size in document["sizes"]),
                 "endpoint": RealEndpoint(**endpoint) if endpoint else None,
             }
         )

@@ -1,11 +1,10 @@
-"""What processes have used of processor and memory, as the kernel counts it."""
+"""What processes have used of the processor, as the kernel counts it."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 USER, SYSTEM = 11, 12  # fields of /proc/PID/stat after the name in brackets, in clock ticks
-RESIDENT = 1  # field of /proc/PID/statm, in pages
 
 
 class ProcessGone(Exception):
@@ -18,20 +17,6 @@ def cpu_seconds(pids: Iterable[int]) -> float | None:
         return None
     ticks_per_second = os.sysconf("SC_CLK_TCK")
     return sum(ticks_of(pid) for pid in pids) / ticks_per_second
-
-
-def resident_bytes(pids: Iterable[int]) -> int | None:
-    """Memory that these processes have now; None where there is no /proc."""
-    if not Path("/proc/self/statm").exists():
-        return None
-    return sum(resident_pages(pid) for pid in pids) * os.sysconf("SC_PAGE_SIZE")
-
-
-def resident_pages(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[RESIDENT])
-    except OSError:
-        raise ProcessGone(f"Process {pid} has ended.") from None
 
 
 def ticks_of(pid: int) -> int:

@@ -48,13 +48,13 @@ def machine(conditions: dict[str, Any]) -> str:
     )
 
 
-def table(columns: dict[str, Any], points: Sequence[dict[str, Any]], *, texts: int = 1) -> str:
-    """The first columns are `texts`; numbers follow, to the right."""
+def table(columns: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
+    """Labels, then numbers to the right."""
     rows = [list(columns), *([write(item) for write in columns.values()] for item in points)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(columns))]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if place < texts else cell.rjust(width)
+            cell.ljust(width) if place == 0 else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

@@ -17,7 +17,6 @@ UNEVEN_MODELS = {"sim-small": 0.5, "sim-medium": 1.0, "sim-large": 3.0}
 UNEVEN_JITTER = 0.9
 UNEVEN_CASES = 15
 UNEVEN_SLOTS = 20
-SELECTION_SLOTS = 20
 
 
 def questions(count: int, series: int) -> list[dict[str, str]]:
@@ -43,21 +42,6 @@ def even_work(
         "scorers": [{"numeric": {"tolerance": 0.001}}],
         "limits": limits(concurrency, attempts=attempts),
         "cache": cache,
-    }
-
-
-def selection_work(dataset: str, model: dict[str, Any], strategy: dict[str, Any]) -> dict[str, Any]:
-    """One step, and the choice between two temperatures of the same model."""
-    models = [{**model, "parameters": {"temperature": degree}} for degree in (0.0, 0.5)]
-    return {
-        "name": dataset,
-        "kind": "select",
-        "dataset": dataset,
-        "steps": [{"name": "solver", "system": SYSTEM, "user": "{{question}}", "models": models}],
-        "strategy": strategy,
-        "scorers": [{"numeric": {"tolerance": 0.001}}],
-        "limits": limits(SELECTION_SLOTS, attempts=4),
-        "cache": "use",
     }
 
 

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from runs.models import Benchmark
 
 MOST_LISTED = 200
-OF_LIMITS = Q(results__has_key="rows")
+WITH_BARS = Q(results__has_key="rows")
 
 
 @dataclass(frozen=True)
@@ -23,24 +23,8 @@ class BenchmarkRow:
     failed: int
 
 
-@dataclass(frozen=True)
-class LimitsRow:
-    """A suite with bars in the history: how many of its rows are met, and which are not."""
-
-    benchmark: Benchmark
-    suite: str
-    conditions: dict[str, Any]
-    rows: int
-    missed: list[str]
-    seconds: float
-
-    @property
-    def met(self) -> int:
-        return self.rows - len(self.missed)
-
-
 def list_benchmarks(benchmarks: QuerySet[Benchmark]) -> list[BenchmarkRow]:
-    """Those of the speed suite."""
+    """Those of speed."""
     return [
         BenchmarkRow(
             benchmark=benchmark,
@@ -49,26 +33,16 @@ def list_benchmarks(benchmarks: QuerySet[Benchmark]) -> list[BenchmarkRow]:
             warm=find_point(benchmark.results.get("cache", []), "warm cache"),
             failed=sum(point["failed"] for point in benchmark.results["curve"]),
         )
-        for benchmark in benchmarks.exclude(OF_LIMITS).order_by("-pk")[:MOST_LISTED]
+        for benchmark in benchmarks.exclude(WITH_BARS).order_by("-pk")[:MOST_LISTED]
     ]
 
 
-def list_limits(benchmarks: QuerySet[Benchmark]) -> list[LimitsRow]:
-    """Those of suites with bars."""
-    return [
-        LimitsRow(
-            benchmark=benchmark,
-            suite=benchmark.results["suite"],
-            conditions=benchmark.conditions,
-            rows=len(benchmark.results["rows"]),
-            missed=[row["name"] for row in benchmark.results["rows"] if not row["met"]],
-            seconds=sum(row["seconds"] for row in benchmark.results["rows"]),
-        )
-        for benchmark in benchmarks.filter(OF_LIMITS).order_by("-pk")[:MOST_LISTED]
-    ]
+def list_older(benchmarks: QuerySet[Benchmark]) -> QuerySet[Benchmark]:
+    """Those against bars, which only earlier versions measured and stored."""
+    return benchmarks.filter(WITH_BARS).order_by("-pk")[:MOST_LISTED]
 
 
-def is_of_limits(benchmark: Benchmark) -> bool:
+def has_bars(benchmark: Benchmark) -> bool:
     return "rows" in benchmark.results
 
 

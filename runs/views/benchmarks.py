@@ -1,9 +1,7 @@
 """Benchmarks: the history, one of them, and its data. They are started on the command line."""
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from runs.access import benchmarks_for, get_benchmark_for
@@ -12,9 +10,9 @@ from runs.roles import Permission
 from runs.selectors.benchmarks import (
     curve_of,
     export_of,
-    is_of_limits,
+    has_bars,
     list_benchmarks,
-    list_limits,
+    list_older,
 )
 
 
@@ -25,7 +23,7 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "benchmarks",
         "rows": list_benchmarks(visible),
-        "limits": list_limits(visible),
+        "older": list_older(visible),
     }
     return render(request, "benchmarks/list.html", context)
 
@@ -34,15 +32,15 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
 @require_safe
 def benchmark(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_benchmark_for(request.user, pk)
-    context: dict[str, Any] = {
+    if has_bars(found):
+        return redirect("benchmark_export", pk)
+    context = {
         "section": "benchmarks",
         "benchmark": found,
         "conditions": found.conditions,
         "results": found.results,
+        "curve": curve_of(found),
     }
-    if is_of_limits(found):
-        return render(request, "benchmarks/limits.html", context)
-    context["curve"] = curve_of(found)
     return render(request, "benchmarks/detail.html", context)
 
 

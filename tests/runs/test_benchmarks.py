@@ -1,4 +1,5 @@
-"""The benchmark: its numbers, its guards, its pages, and the whole of it with real parts."""
+"""The benchmark: its numbers, its guards, its pages, and the whole of it with real parts; how
+scripts/bars judges; and bench_select."""
 
 import json
 import os
@@ -6,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,14 @@ from runs.benchmarking.spending import take_endpoint
 from runs.benchmarking.table import write_report
 from runs.benchmarking.whole import measure_all
 from runs.models import Benchmark, Endpoint, EndpointKind
+from runs.services.benchmarks import store_benchmark
 from runs.services.endpoints import save_endpoint
+from scripts.bars.judging import at_least, at_most, exactly, longest_at_provider, used_share
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import environment_of_the_tests
 from tests.harness.table import table
 from tests.runs.benchmark_parts import make_benchmark, make_report, measured
+from tests.runs.conftest import said_by
 from tests.workers.forking import ROOT
 from tests.workers.working import running_worker
 from workers.simulator.testing import running_simulator
@@ -83,7 +88,6 @@ def test_sequential_is_measured_on_few_trials_and_the_time_of_an_ended_process_n
 # --- Guards
 
 FOR_MONEY = ("--endpoint", "paid", "--model", "sim-small")
-LIMITS, EVOLUTION = ("--suite", "limits"), ("--suite", "evolution")
 REFUSED = {
     ("--concurrency", "1,many"): "whole numbers",
     ("--concurrency", "0"): "from 1 to 5000",
@@ -96,15 +100,6 @@ REFUSED = {
     ("--endpoint", "paid", "--model", "other", "--max-dollars", "1"): "of paid/other is unknown",
     (*FOR_MONEY, "--max-dollars", "0.0001", "--yes"): "too much",
     (*FOR_MONEY, "--max-dollars", "5"): "Add --yes",
-    ("--rows", "errors"): "Add --suite limits",
-    (*LIMITS, "--rows", "rpm7"): "no rpm7. Choose from",
-    (*LIMITS, "--endpoint", "paid"): "simulated provider only",
-    (*LIMITS, "--trials", "0"): "--trials is 0",
-    (*EVOLUTION, "--rows", "errors"): "no errors. Choose from: sizes",
-    (*EVOLUTION, "--sizes", "30"): "population x problems, as in",
-    (*EVOLUTION, "--sizes", "30x50x2"): "population x problems, as in",
-    (*EVOLUTION, "--sizes", "1x50"): "needs from 2x1",
-    (*EVOLUTION, "--endpoint", "paid"): "simulated provider only",
 }
 
 
@@ -149,6 +144,19 @@ def test_history_page_and_export_tell_points_conditions_and_the_curve_and_names_
     assert answer.json() == {**make_report(provider="<b>x</b>/m"), "id": benchmark.pk}
     assert "attachment" in answer["Content-Disposition"]
     assert browser.get(reverse("benchmark_export", args=[benchmark.pk + 1])).status_code == 404
+
+
+def test_what_earlier_versions_measured_against_bars_is_kept_as_a_file(browser):
+    speed = make_benchmark()
+    results = {"suite": "limits", "met": True, "rows": [{"name": "tpm", "met": True}]}
+    older = store_benchmark({**make_report(), "results": results})
+    listed = browser.get(reverse("benchmarks"))
+    assert [row.benchmark.pk for row in listed.context["rows"]] == [speed.pk]
+    file = reverse("benchmark_export", args=[older.pk])
+    assert file in listed.text
+    kept = browser.get(older.get_absolute_url(), follow=True)
+    assert kept.redirect_chain == [(file, 302)]
+    assert kept.json()["results"] == results
 
 
 # --- The whole, with real processes
@@ -227,27 +235,6 @@ def test_a_tiny_benchmark_measures_the_real_path_and_leaves_nothing(transactiona
     assert left_in(folder) == []
 
 
-@pytest.mark.late
-def test_a_tiny_suite_judges_real_runs_and_tells_by_its_exit_code(transactional_db, tmp_path):
-    tiny = ["--suite", "limits", "--rows", "in_flight,errors", "--trials", "100", "--seed", "1"]
-    tiny += ["--workers", "1", "--json"]
-    with running_command(tmp_path, *tiny) as command:
-        text, said = command.communicate(timeout=PATIENCE_SECONDS)
-    assert command.returncode == 1, said
-    assert "1 of 2 rows are missed: in_flight." in said
-    report = json.loads(text)
-    slow, errors = report["results"]["rows"]
-    assert [bar["met"] for bar in errors["bars"]] == [True, True]
-    retried = errors["bars"][1]
-    assert retried["measured"] == "retries, of the trials"
-    assert 0 < retried["value"] <= 0.15
-    at_200 = slow["bars"][-2]
-    assert at_200["measured"] == "wall / ideal, 200 in flight"
-    assert at_200["value"] >= 2  # a hundred trials cannot fill two hundred slots
-    assert Benchmark.objects.get(pk=report["id"]).results == report["results"]
-    assert left_in(tmp_path) == []
-
-
 @pytest.fixture
 def provider(settings):
     """A provider of the site's own, with an endpoint that has a key."""
@@ -307,3 +294,74 @@ def test_a_real_endpoint_is_called_with_its_key_and_within_its_budget(mine, prov
     assert report["conditions"]["provider"] == "mine/sim-small"
     assert "very-secret" not in json.dumps(report) + "".join(said)
     assert "cache" not in report["results"]
+
+
+# --- Our own bars
+
+
+def arrivals(seconds, accepted=True):
+    """A minute of calls of 40 tokens, so far from each other, each a fifth of a second long."""
+    told = {"accepted": accepted, "tokens_in": 36, "tokens_out": 4}
+    times = [number * seconds for number in range(int(65 / seconds) + 1)]
+    return [{"arrival": at, "end": at + 0.2, **told} for at in times]
+
+
+def test_what_was_measured_is_held_against_its_bar():
+    bars = {
+        at_most("x", 1.05, 1.05): (True, "1.05"),
+        at_most("x", 1.05, 1.0501): (False, "1.05"),
+        at_least("x", 0.95, 0.949, "%"): (False, "94.9 %"),
+        at_least("x", 2000, 2345.6, "trials/s"): (True, "2,346 trials/s"),
+        exactly("x", 0, 1): (False, "1"),
+        at_most("x", 1, None, "s"): (False, "–"),  # not measured is not met
+    }
+    assert [(bar.is_met, bar.as_document()["shown"]) for bar in bars] == [*bars.values()]
+    burst = arrivals(65)[:1] * 100  # is no pace
+    for rows, share in ((arrivals(0.1), 1.0), (burst + arrivals(0.2), 0.5)):
+        assert used_share("requests", 0.95, 600, rows).value == pytest.approx(share, rel=0.01)
+        assert used_share("tokens", 0.9, 600 * 40, rows).value == pytest.approx(share, rel=0.01)
+    for rows in ([], arrivals(0.1)[:20], arrivals(0.1, accepted=False)):  # over before it was warm
+        assert used_share("requests", 0.95, 600, rows).value is None
+    rows = arrivals(1)
+    assert longest_at_provider(3.0, rows).value == pytest.approx(0.2)
+    assert not longest_at_provider(3.0, [*rows, {"arrival": 2.0, "end": None}]).is_met
+
+
+# --- bench_select
+
+bench = partial(said_by, "bench_select")
+FIELDS = {
+    *("matrix", "strategy", "seeds", "found"),
+    *("accuracy", "evaluations", "brute_force_share", "failed"),
+}
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    file = tmp_path / "small.csv"
+    rows = [
+        [f"agent={arm}", *(int(case % (arm + 2) > 0) for case in range(30))] for arm in range(4)
+    ]
+    file.write_text("\n".join(",".join(map(str, row)) for row in rows))
+    return str(file)
+
+
+def test_strategies_are_compared_as_json_or_as_a_table_of_all(matrix):
+    names = "arm_elimination,paired_elimination"
+    lines = json.loads(bench(matrix, "--strategy", names, "--seeds", "42-44", "--json"))
+    assert [line["strategy"] for line in lines] == names.split(",")
+    assert all(set(line) == FIELDS for line in lines)
+    assert all((line["matrix"], line["seeds"]) == ("small", 3) for line in lines)
+    rows = bench(matrix, "--seeds", "1").splitlines()
+    assert rows[0].split()[:2] == ["matrix", "strategy"]
+    assert {"brute_force", "paired_elimination"} <= {row.split()[1] for row in rows[1:]}
+
+
+@table(
+    (["--strategy", "guess"], "choose among arm_elimination"),
+    (["--seeds", "9-3"], "write 42-91, or 7"),
+    (["missing.json"], r"missing\.json"),
+)
+def test_a_wrong_argument_or_file_is_named(matrix, arguments, told):
+    with pytest.raises(CommandError, match=told):
+        bench(matrix, *arguments)

@@ -13,7 +13,7 @@ from runs.api.pages import ApiList, Page, PageQuery, answer
 from runs.api.router import Routes
 from runs.models import Benchmark, Scope
 from runs.selectors.api_lists import list_benchmarks_from
-from runs.selectors.benchmarks import export_of, is_of_limits
+from runs.selectors.benchmarks import export_of
 
 routes = Routes(tags=["Benchmarks"])
 
@@ -22,7 +22,6 @@ BenchmarkId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 class BenchmarkRow(BaseModel):
     id: int
-    suite: str
     created: datetime
     code_version: str
 
@@ -60,7 +59,6 @@ def show_benchmark(request: HttpRequest, benchmark_id: BenchmarkId) -> HttpRespo
 def row_of(benchmark: Benchmark) -> BenchmarkRow:
     return BenchmarkRow(
         id=benchmark.pk,
-        suite="limits" if is_of_limits(benchmark) else "speed",
         created=benchmark.created,
         code_version=benchmark.code_version,
     )

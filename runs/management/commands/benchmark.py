@@ -14,56 +14,31 @@ from django.db import connections
 from evalsite.embedded.redis_server import RedisServerError
 from runs.benchmarking.driving import drive
 from runs.benchmarking.laboratory import LaboratoryFailed, running_laboratory
-from runs.benchmarking.limits.table import verdict, write_limits
-from runs.benchmarking.limits.whole import choose_rows, measure_limits
-from runs.benchmarking.plan import (
-    DEFAULT_LIMIT_TRIALS,
-    DEFAULT_TRIALS,
-    Plan,
-    PlanError,
-    RealEndpoint,
-    Size,
-)
+from runs.benchmarking.plan import DEFAULT_TRIALS, Plan, PlanError, RealEndpoint
 from runs.benchmarking.spending import check_budget, take_endpoint
-from runs.benchmarking.suites import LIMITS, SPEED, SUITES
 from runs.benchmarking.table import write_report
 from runs.secrets import SecretsError
 from runs.selectors.benchmarks import can_store_benchmarks
 from runs.selectors.named_parts import find_endpoint
 from runs.services.benchmarks import store_benchmark
 
-BAR_MISSED, BAD_INPUT = 1, 2
+BAD_INPUT = 2
 ENDED_BY_SIGTERM = 143  # 128 + SIGTERM, as shells have it
-TRIALS_HELP = f"trials a measurement; default {DEFAULT_TRIALS:,}, limits {DEFAULT_LIMIT_TRIALS:,}"
 
 
 class Command(BaseCommand):
     help = (
-        "Measures speed and limits with a simulated provider and workers of its own. Nothing "
-        "else should run on the machine meanwhile. The suite speed compares sequential and "
-        "parallel calls, cold and warm caches, and the two schedules; the suite limits checks "
-        "limits, cache, retries and memory against set bars, the suite evolution generations of "
-        "prompts against the figures of the guide that the presets come from, the suite mutation "
-        "how much faster environments train at once; the exit code is 1 if a bar is missed."
+        "Measures speed with a simulated provider and workers of its own. It compares sequential "
+        "and parallel calls, cold and warm caches, and the two schedules. Nothing else should run "
+        "on the machine meanwhile."
     )
 
     requires_system_checks = (Tags.compatibility,)  # the others would load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--suite", choices=(SPEED, *SUITES), default=SPEED, help="what to measure"
+            "--trials", type=int, default=DEFAULT_TRIALS, help="trials a measurement"
         )
-        parser.add_argument(
-            "--rows",
-            default="",
-            help="rows of a suite with bars, as a list; default: all",
-        )
-        parser.add_argument(
-            "--sizes",
-            default="30x50,50x100,100x100",
-            help="population x problems, of the row sizes of the evolution suite",
-        )
-        parser.add_argument("--trials", type=int, help=TRIALS_HELP)
         parser.add_argument(
             "--latency-ms", type=float, default=200.0, help="latency of every answer"
         )
@@ -94,24 +69,16 @@ class Command(BaseCommand):
         connections.close_all()  # nothing of the site is used while it measures
         signal.signal(signal.SIGTERM, leave)
         try:
-            report = measure_limits(plan, self._tell) if plan.rows else self._measure_speed(plan)
+            with running_laboratory(plan) as laboratory:
+                report = drive(laboratory, plan, self._tell)
         except (LaboratoryFailed, RedisServerError) as problem:
             raise CommandError(str(problem)) from None
         self._hand_out(report, options)
-        if not report["results"].get("met", True):
-            raise CommandError(verdict(report["results"]["rows"]), returncode=BAR_MISSED)
-
-    def _measure_speed(self, plan: Plan) -> dict[str, Any]:
-        with running_laboratory(plan) as laboratory:
-            return drive(laboratory, plan, self._tell)
 
     def _plan(self, options: dict[str, Any]) -> Plan:
         try:
             plan = Plan(
-                suite=options["suite"],
-                rows=chosen_rows(options),  # first: it refuses what the other suite wants
-                sizes=read_sizes(options["sizes"]),
-                trials=trials_of(options),
+                trials=options["trials"],
                 latency_ms=options["latency_ms"],
                 jitter=options["jitter"],
                 concurrency=read_levels(options["concurrency"]),
@@ -161,30 +128,9 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(document)
             return
-        write = write_limits if "rows" in report["results"] else write_report
-        self.stdout.write(write(report))
+        self.stdout.write(write_report(report))
         if stored:
             self.stdout.write(f"\nStored as benchmark {stored.pk}: {stored.get_absolute_url()}")
-
-
-def chosen_rows(options: dict[str, Any]) -> tuple[str, ...]:
-    suite = options["suite"]
-    if suite in SUITES and options["endpoint"]:
-        raise PlanError(
-            f"--suite {suite} measures the simulated provider only. Leave out --endpoint."
-        )
-    if suite in SUITES:
-        return choose_rows(options["rows"], suite)
-    if options["rows"]:
-        raise PlanError(
-            f"--rows chooses from a suite with bars. Add --suite {' or --suite '.join(SUITES)}."
-        )
-    return ()
-
-
-def trials_of(options: dict[str, Any]) -> int:
-    usual = DEFAULT_LIMIT_TRIALS if options["suite"] == LIMITS else DEFAULT_TRIALS
-    return usual if options["trials"] is None else int(options["trials"])
 
 
 def read_levels(text: str) -> tuple[int, ...]:
@@ -193,15 +139,6 @@ def read_levels(text: str) -> tuple[int, ...]:
     except ValueError:
         raise PlanError(
             f"--concurrency is {text!r}. Give whole numbers separated by commas, as in 1,5,20,100."
-        ) from None
-
-
-def read_sizes(text: str) -> tuple[Size, ...]:
-    try:
-        return tuple(Size(*map(int, part.split("x"))) for part in text.split(","))
-    except (TypeError, ValueError):
-        raise PlanError(
-            f"--sizes is {text!r}. Give population x problems, as in 30x50,50x100."
         ) from None
 
 

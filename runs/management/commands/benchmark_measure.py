@@ -8,7 +8,6 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand
 
-from runs.benchmarking.limits.suite import measure_rows
 from runs.benchmarking.measuring import MeasuringFailed
 from runs.benchmarking.plan import Plan
 from runs.benchmarking.whole import measure_all
@@ -26,8 +25,7 @@ class Command(BaseCommand):
         self._watched = 0.0
         try:
             plan = Plan.from_document(order["plan"])
-            measure = measure_rows if plan.rows else measure_all
-            report = measure(plan, order["worker_pids"], self._watch, self._say)
+            report = measure_all(plan, order["worker_pids"], self._watch, self._say)
         except MeasuringFailed as problem:
             self._tell("failed", text=str(problem))
         except ConfigurationError as problem:

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from runs.benchmarking.measuring import Bench, Measurement, measure
 from runs.benchmarking.parts import ATTEMPTS_SIMULATED, ENOUGH_SLOTS, Setup
-from runs.benchmarking.plan import DEFAULT_LIMIT_TRIALS, Plan
+from runs.benchmarking.plan import Plan
 from runs.benchmarking.workload import SIMULATED_MODEL, even_work, questions
 from runs.models import Endpoint, EndpointKind
 from runs.services.datasets.storing import store_rows
@@ -17,6 +17,7 @@ from runs.services.endpoints import save_endpoint
 from workers.simulator.settings import Settings
 from workers.simulator.testing import SimulatorClient
 
+USUAL_TRIALS = 5000
 MOST_PARTS = 10  # of a row
 PERMITS_MEMORY = "permits:memory"  # as permits.lua calls it
 LEDGER_PAGE = 10_000  # rows; the most that the provider gives at once
@@ -39,7 +40,7 @@ class Stage:
 
     def scaled(self, trials: int) -> int:
         """As many trials as asked by --trials, where a row of 5,000 would have this many."""
-        return max(1, round(trials * self.plan.trials / DEFAULT_LIMIT_TRIALS))
+        return max(1, round(trials * self.plan.trials / USUAL_TRIALS))
 
     def provider(self, **changes: Any) -> None:
         """An even, faultless, unlimited provider but for the changes."""

@@ -2,10 +2,10 @@
 
 from itertools import chain
 
-from runs.benchmarking.limits import judging
-from runs.benchmarking.limits.bars import Outcome
-from runs.benchmarking.limits.stage import Stage
 from runs.models import Score
+from scripts.bars import judging
+from scripts.bars.judging import Outcome, at_most
+from scripts.bars.stage import Stage
 from workers.engine.records import Attempt
 
 LATENCY_MS = 100.0
@@ -22,9 +22,10 @@ def errors(stage: Stage) -> Outcome:
     document = stage.work(stage.endpoint(adaptive=True), stage.dataset(trials), SLOTS)
     expected = trials * LATENCY_MS / 1000 / SLOTS
     found = stage.measure(document, latency_ms=LATENCY_MS, expected_seconds=expected)
+    retried = (found.traffic.calls - trials) / trials
     bars = [
         judging.lost(trials, found),
-        judging.retried_share(RETRIED_SHARE, trials, found),
+        at_most("retries, of the trials", RETRIED_SHARE, retried, "%"),
     ]
     return Outcome(bars, f"{trials:,} trials, {FAULT_RATE:.0%} of the answers are errors")
 
@@ -41,7 +42,7 @@ def hangs(stage: Stage) -> Outcome:
     longest = TIMEOUT_SECONDS + GRACE_SECONDS
     bars = [
         judging.longest_at_provider(longest, stage.ledger_rows()),
-        judging.longest_at_workers(longest, times_of_attempts(found.run_id)),
+        at_most("longest held slot, at the workers", longest, longest_held(found.run_id), "s"),
         judging.lost(trials, found),
     ]
     return Outcome(
@@ -51,7 +52,8 @@ def hangs(stage: Stage) -> Outcome:
     )
 
 
-def times_of_attempts(run_id: int) -> list[float]:
-    """How long each attempt held its slot, in milliseconds."""
+def longest_held(run_id: int) -> float | None:
+    """Seconds for which an attempt held its slot."""
     attempts = Score.objects.filter(run_id=run_id).values_list("attempts", flat=True)
-    return [Attempt(*stored).took_ms for stored in chain.from_iterable(attempts)]
+    took_ms = [Attempt(*stored).took_ms for stored in chain.from_iterable(attempts)]
+    return max(took_ms) / 1000 if took_ms else None

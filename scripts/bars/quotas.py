@@ -3,10 +3,10 @@
 from functools import partial
 from math import ceil
 
-from runs.benchmarking.limits import judging
-from runs.benchmarking.limits.bars import Outcome
-from runs.benchmarking.limits.stage import Stage
 from runs.benchmarking.workload import SYSTEM
+from scripts.bars import judging
+from scripts.bars.judging import Outcome, at_most
+from scripts.bars.stage import Stage
 from workers.simulator.answers.tokens import count_message_tokens, count_tokens
 
 LATENCY_MS, JITTER = 200.0, 0.3
@@ -57,7 +57,7 @@ def rpm_unknown(stage: Stage) -> Outcome:
     found = stage.measure(document, latency_ms=LATENCY_MS, expected_seconds=expected)
     bars = [
         judging.lost(trials, found),
-        judging.amplification(AMPLIFICATION, trials, found),
+        at_most("calls sent / trials", AMPLIFICATION, found.traffic.calls / trials),
     ]
     limit = f"{per_window:.0f} requests in any {UNKNOWN_WINDOW_SECONDS:.0f} s"
     return Outcome(bars, f"{trials:,} trials, at most {limit}, told by Retry-After only")

@@ -1,30 +1,40 @@
-"""The rows of the evolution suite. Bars are the figures of the guide that the presets come from,
-which are estimates there, and our own."""
+"""Rows on prompts that evolve: words changed by chance, so that nothing but evaluations is asked.
+Bars are the figures of the guide that the presets come from, which are estimates there, and our
+own."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from runs.benchmarking.evolution.work import (
-    SLOTS_OF_BALANCED,
-    balanced,
-    evolution_work,
-    one_at_a_time,
-    slots,
-)
-from runs.benchmarking.limits.bars import Bar, Outcome, at_least, at_most, exactly
-from runs.benchmarking.limits.row import Row
-from runs.benchmarking.limits.stage import Stage
 from runs.benchmarking.measuring import Measurement
-from runs.benchmarking.plan import Size
+from runs.benchmarking.workload import TIMEOUT_SECONDS
 from runs.models import Run
+from scripts.bars.judging import Bar, Outcome, at_least, at_most, exactly
+from scripts.bars.stage import Stage
 from workers.engine.spec.presets import PRESETS
 
+SEEDS = (
+    "Answer the question with the number only.",
+    "You are a calculator. Work out the sum and say the result.",
+    "Read the task, think about it carefully, then give one number.",
+    "Please solve this. Be brief, be exact, and do not explain.",
+)
+ELITE = 5
+SLOTS_OF_BALANCED = 50
 LATENCY_MS = 200.0
+
+
+class Size(NamedTuple):
+    population: int
+    problems: int
+
+    def __str__(self) -> str:
+        return f"{self.population} x {self.problems}"
+
+
 SLICE = Size(population=5, problems=6)  # one at a time is slow: 30 trials tell its speed
 
 # What the guide says: speed-ups by size, and problems a second one at a time, in batches, at best.
 CLAIMED_SPEEDUPS = {Size(30, 50): 3.8, Size(50, 100): 4.3, Size(100, 100): 5.0}
-LEAST_CLAIMED_SPEEDUP = 3.8
 CLAIMED_SEQUENTIAL, CLAIMED_BATCHED, CLAIMED_BEST = "2 to 3", "15 to 25", 40.0
 
 GENERATIONS = 5
@@ -57,24 +67,17 @@ class Bed(NamedTuple):
     """Where a row grows its evolutions: one endpoint, and cases that no other row has."""
 
     stage: Stage
-    model: dict[str, object]
+    model: dict[str, Any]
 
     def grow(
-        self,
-        size: Size,
-        limits: dict[str, object],
-        *,
-        dataset: str,
-        slots: int,
-        generations: int = 1,
-        per_second: float | None = None,
+        self, size: Size, limits: dict[str, Any], dataset: str, generations: int = 1
     ) -> Evolved:
         document = evolution_work(
             dataset, self.model, limits, population=size.population, generations=generations
         )
         most = size.population * size.problems * generations
-        pace = per_second or slots * 1000 / LATENCY_MS
-        found = self.stage.measure(document, latency_ms=LATENCY_MS, expected_seconds=most / pace)
+        expected = most / calls_per_second(document["limits"]["max_concurrent"])
+        found = self.stage.measure(document, latency_ms=LATENCY_MS, expected_seconds=expected)
         return evolved(found)
 
 
@@ -89,14 +92,18 @@ def bed_of(stage: Stage) -> Bed:
     return Bed(stage, stage.endpoint())
 
 
+def calls_per_second(slots: int) -> float:
+    return slots * 1000 / LATENCY_MS
+
+
 def sizes(stage: Stage) -> Outcome:
     """One generation of each size, beside a slice one at a time, and once more from the cache."""
     bed = bed_of(stage)
     dataset = stage.dataset(SLICE.problems)
-    slow = bed.grow(SLICE, one_at_a_time(), dataset=dataset, slots=1)
+    slow = bed.grow(SLICE, {**slots(1), "schedule": "sequential"}, dataset)
     sequential = slow.found.trials_per_second
     bars = [at_least("one at a time: problems/s", 2.0, sequential)]
-    for part, size in enumerate(stage.plan.sizes, start=1):
+    for part, size in enumerate(CLAIMED_SPEEDUPS, start=1):
         bars += bars_of_size(bed, size, stage.dataset(size.problems, part), sequential)
     return Outcome(
         bars,
@@ -108,15 +115,11 @@ def sizes(stage: Stage) -> Outcome:
 
 
 def bars_of_size(bed: Bed, size: Size, dataset: str, sequential: float) -> list[Bar]:
-    limits = slots(SLOTS_OF_BALANCED)
-    cold, warm = (
-        bed.grow(size, limits, dataset=dataset, slots=SLOTS_OF_BALANCED) for _ in range(2)
-    )
+    cold, warm = (bed.grow(size, slots(SLOTS_OF_BALANCED), dataset) for _ in range(2))
     per_second = cold.found.trials_per_second
-    claimed = CLAIMED_SPEEDUPS.get(size, LEAST_CLAIMED_SPEEDUP)
     return [
         at_least(f"{size}: problems/s", CLAIMED_BEST, per_second),
-        at_least(f"{size}: times as fast", claimed, per_second / sequential),
+        at_least(f"{size}: times as fast", CLAIMED_SPEEDUPS[size], per_second / sequential),
         at_least(f"{size}, again: answers from the cache", 1.0, warm.hit_rate, "%"),
         at_least(f"{size}, again: problems/s", CLAIMED_BEST, warm.found.trials_per_second),
         unaccounted(str(size), cold, warm),
@@ -126,30 +129,21 @@ def bars_of_size(bed: Bed, size: Size, dataset: str, sequential: float) -> list[
 def generations(stage: Stage) -> Outcome:
     """Barriers between generations cost little: children are planned and stored meanwhile."""
     bed, size = bed_of(stage), GENERATIONS_SIZE
-    bars: list[Bar] = []
     alone, preset = f"{SLOTS_OF_BALANCED} in flight", "balanced, with its requests a minute"
-    rate = PRESETS["balanced"]["requests_per_minute"] / 60
-    ways = {alone: (slots(SLOTS_OF_BALANCED), None), preset: (balanced(), rate)}
-    grown = []
-    for part, (label, (limits, per_second)) in enumerate(ways.items()):
-        one = bed.grow(
-            size,
-            limits,
-            dataset=stage.dataset(size.problems, part),
-            slots=SLOTS_OF_BALANCED,
-            generations=GENERATIONS,
-            per_second=per_second,
-        )
-        pace = per_second or SLOTS_OF_BALANCED * 1000 / LATENCY_MS
-        ratio = one.found.wall_seconds / (one.sent / pace)
-        bars.append(at_most(f"wall / ideal, {label}", MOST_RATIO, ratio))
-        grown.append(one)
-    first = grown[0]
-    bars += [
+    limits = {"preset": "balanced", "max_concurrent": SLOTS_OF_BALANCED}
+    datasets = [stage.dataset(size.problems, part) for part in range(2)]
+    first = bed.grow(size, slots(SLOTS_OF_BALANCED), datasets[0], GENERATIONS)
+    second = bed.grow(size, limits, datasets[1], GENERATIONS)
+    per_second = PRESETS["balanced"]["requests_per_minute"] / 60
+    ratio = first.found.wall_seconds / (first.sent / calls_per_second(SLOTS_OF_BALANCED))
+    preset_ratio = second.found.wall_seconds / (second.sent / per_second)
+    bars = [
+        at_most(f"wall / ideal, {alone}", MOST_RATIO, ratio),
+        at_most(f"wall / ideal, {preset}", MOST_RATIO, preset_ratio),
         exactly(f"peak at the provider, {alone}", SLOTS_OF_BALANCED, peak(first)),
-        at_most(f"peak at the provider, {preset}", SLOTS_OF_BALANCED, peak(grown[1])),
-        unaccounted("both", *grown),
-        exactly("evaluations that failed", 0, sum(one.found.failed for one in grown)),
+        at_most(f"peak at the provider, {preset}", SLOTS_OF_BALANCED, peak(second)),
+        unaccounted("both", first, second),
+        exactly("evaluations that failed", 0, first.found.failed + second.found.failed),
     ]
     nominal = size.population * size.problems * GENERATIONS
     spared = 1 - first.asked / nominal
@@ -164,7 +158,7 @@ def generations(stage: Stage) -> Outcome:
 def wide(stage: Stage) -> Outcome:
     bed = bed_of(stage)
     dataset = stage.dataset(WIDE_SIZE.problems)
-    one = bed.grow(WIDE_SIZE, slots(WIDE_SLOTS), dataset=dataset, slots=WIDE_SLOTS)
+    one = bed.grow(WIDE_SIZE, slots(WIDE_SLOTS), dataset)
     bars = [
         at_least("problems/s", WIDE_PER_SECOND, one.found.trials_per_second),
         exactly("peak at the provider", WIDE_SLOTS, peak(one)),
@@ -185,8 +179,45 @@ def unaccounted(label: str, *grown: Evolved) -> Bar:
     return exactly(f"{label}: trials - sent - cached - joined", 0, missing)
 
 
-EVOLUTION_ROWS: dict[str, Row] = {
-    "sizes": Row("population x problems, beside the guide's figures", sizes),
-    "generations": Row("five generations, limits as balanced", generations),
-    "wide": Row("one generation, 200 in flight", wide),
-}
+def evolution_work(
+    dataset: str,
+    model: dict[str, Any],
+    limits: dict[str, Any],
+    *,
+    population: int,
+    generations: int,
+) -> dict[str, Any]:
+    """Every genome on every case, however good the prompts get."""
+    return {
+        "name": dataset,
+        "kind": "evolve",
+        "dataset": dataset,
+        "prompts": [
+            {"name": f"seed {place}", "system": text, "user": "{{question}}"}
+            for place, text in enumerate(SEEDS, start=1)
+        ],
+        "models": [model],
+        "scorers": [{"numeric": {"tolerance": 0.001}}],
+        "operators": ["words"],
+        "strategy": {
+            "name": "genetic",
+            "population_size": population,
+            "max_generations": generations,
+            "elite_size": min(ELITE, population // 2),
+            "all_cases": True,
+            "target_fitness": None,
+            "patience": None,
+            "least_diversity": 0.0,
+        },
+        "limits": limits,
+        "cache": "use",
+    }
+
+
+def slots(count: int) -> dict[str, Any]:
+    """So many at once, and no limit on requests a minute."""
+    return {
+        "max_concurrent": count,
+        "requests_per_minute": None,
+        "timeout_seconds": TIMEOUT_SECONDS,
+    }

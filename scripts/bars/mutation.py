@@ -1,15 +1,16 @@
-"""The rows of the mutation suite: the timing recipe of the trainer that the parameters come from,
-whose own figures stand beside ours."""
+"""The row on trainings: the timing recipe of the trainer that the parameters come from, whose own
+figures stand beside ours. Every step asks the three models, and nothing is asked twice."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from runs.benchmarking.limits.bars import Bar, Outcome, at_least, exactly
-from runs.benchmarking.limits.row import Row
-from runs.benchmarking.limits.stage import Stage
 from runs.benchmarking.measuring import Measurement
-from runs.benchmarking.mutation.work import ENVIRONMENTS, mutation_work
+from runs.benchmarking.workload import TIMEOUT_SECONDS
 from runs.models import Run
+from scripts.bars.judging import Bar, Outcome, at_least, exactly
+from scripts.bars.stage import Stage
 
+ENVIRONMENTS = 16
+OPERATORS = ("paraphrase", "passive_voice")
 LATENCY_MS = 200.0
 STEPS = 8  # so that what a run takes besides its calls is small
 STAGES = 3  # calls of a step: rewrite, ask, judge
@@ -49,8 +50,8 @@ def batching(stage: Stage) -> Outcome:
     )
 
 
-def train(stage: Stage, model: dict[str, object], dataset: str, *, at_once: int) -> Trained:
-    document = mutation_work(dataset, model, at_once=at_once, steps=STEPS)
+def train(stage: Stage, model: dict[str, Any], dataset: str, *, at_once: int) -> Trained:
+    document = mutation_work(dataset, model, at_once)
     calls = ENVIRONMENTS * STEPS * STAGES
     seconds = calls * LATENCY_MS / 1000 / at_once
     found = stage.measure(document, latency_ms=LATENCY_MS, expected_seconds=seconds)
@@ -63,6 +64,28 @@ def differing(one: Trained, other: Trained) -> int:
     return sum(a != b for a, b in zip(one.rewards, other.rewards, strict=True))
 
 
-MUTATION_ROWS: dict[str, Row] = {
-    "batching": Row("environments at once, beside one call at a time", batching),
-}
+def mutation_work(dataset: str, model: dict[str, Any], at_once: int) -> dict[str, Any]:
+    """One update. The goal needs no answer to the query as it was, and words are hashed, so that a
+    step is a rewrite, an answer and a judgement."""
+    return {
+        "name": dataset,
+        "kind": "mutate",
+        "dataset": dataset,
+        "operators": list(OPERATORS),
+        "goal": "stays_right",
+        "roles": {"mutator": model, "target": model, "judge": model},
+        "strategy": {
+            "name": "uniform",
+            "num_processes": ENVIRONMENTS,
+            "num_steps": STEPS,
+            "updates": 1,
+        },
+        "held_out": None,
+        "use_batching": at_once > 1,
+        "limits": {
+            "max_concurrent": at_once,
+            "requests_per_minute": None,
+            "timeout_seconds": TIMEOUT_SECONDS,
+        },
+        "cache": "off",
+    }

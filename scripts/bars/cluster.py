@@ -1,11 +1,10 @@
 """Rows on several worker processes: one limit, and one call for equal questions."""
 
-from runs.benchmarking.limits import judging
-from runs.benchmarking.limits.bars import Bar, Outcome, at_least, exactly
-from runs.benchmarking.limits.stage import Stage
 from runs.benchmarking.measuring import wait_until_finished
 from runs.models import Chunk, Run
 from runs.services.runs import create_run
+from scripts.bars.judging import Bar, Outcome, at_least, at_most, exactly
+from scripts.bars.stage import Stage
 
 PROCESSES = 4
 
@@ -26,8 +25,10 @@ def shared(stage: Stage) -> Outcome:
     runs = [create_run(stage.bench.owner, document) for _ in range(SHARED_RUNS)]
     expected = SHARED_RUNS * trials * SHARED_LATENCY_MS / 1000 / SHARED_LIMIT
     finish(stage, runs, expected)
+    highest = stage.simulator.ledger()["peak_in_flight"]
     bars = [
-        *judging.peak(SHARED_LIMIT, LEAST_USED, stage.simulator.ledger()),
+        at_most("peak in flight, of all runs and workers", SHARED_LIMIT, highest),
+        at_least("the limit is used", LEAST_USED, highest / SHARED_LIMIT, "%"),
         took_part(runs),
         exactly("trials lost", 0, sum(trials - run.done + run.failed for run in runs)),
     ]
@@ -47,8 +48,9 @@ def equal(stage: Stage) -> Outcome:
     document = stage.work(stage.endpoint(), dataset, EQUAL_SLOTS, cache="use")
     run = create_run(stage.bench.owner, {**document, "repeats": EQUAL_REPEATS})
     finish(stage, [run], EQUAL_LATENCY_MS / 1000)
+    calls = stage.simulator.ledger()["total"]
     bars = [
-        judging.calls_of_equal_trials(EQUAL_REPEATS, stage.simulator.ledger()),
+        exactly(f"calls for {EQUAL_REPEATS} repeat indices", EQUAL_REPEATS, calls),
         took_part([run]),
         exactly("trials lost", 0, cases * EQUAL_REPEATS - run.done + run.failed),
     ]

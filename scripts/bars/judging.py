@@ -1,16 +1,72 @@
-"""Turns what was measured and the provider's ledger into bars. Pure: no run, no clock."""
+"""A bar: what was measured, how it has to be, and whether it is; and what measurements and the
+provider's ledger come to. Pure: no run, no clock."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import eq, ge, le
+from typing import Any, Literal, NamedTuple
 
-from runs.benchmarking.limits.bars import Bar, at_least, at_most, exactly
 from runs.benchmarking.measuring import Measurement
 
+Sense = Literal["<=", ">=", "="]
+COMPARE: dict[Sense, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "=": eq}
 MINUTE_SECONDS = 60.0
 WARM_SECONDS = 5.0  # after the first call: connections are open, the pace is found
-MEGABYTE = 1_000_000
 
 LedgerRows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """`value` is None where it could not be measured; then the bar is not met."""
+
+    measured: str
+    sense: Sense
+    bar: float
+    value: float | None
+    unit: str = ""
+
+    @property
+    def is_met(self) -> bool:
+        return self.value is not None and COMPARE[self.sense](self.value, self.bar)
+
+    def as_document(self) -> dict[str, Any]:
+        return {
+            "measured": self.measured,
+            "bar": f"{self.sense} {show(self.bar, self.unit)}",
+            "value": None if self.value is None else round(self.value, 4),
+            "shown": show(self.value, self.unit),
+            "met": self.is_met,
+        }
+
+
+class Outcome(NamedTuple):
+    """What a row found, and on what it was measured."""
+
+    bars: list[Bar]
+    conditions: str
+
+
+def at_most(measured: str, bar: float, value: float | None, unit: str = "") -> Bar:
+    return Bar(measured, "<=", bar, value, unit)
+
+
+def at_least(measured: str, bar: float, value: float | None, unit: str = "") -> Bar:
+    return Bar(measured, ">=", bar, value, unit)
+
+
+def exactly(measured: str, bar: float, value: float | None, unit: str = "") -> Bar:
+    return Bar(measured, "=", bar, value, unit)
+
+
+def show(value: float | None, unit: str) -> str:
+    """As in 1.05, 5,000 trials/s, 99.2 %."""
+    if value is None:
+        return "–"
+    if unit == "%":
+        return f"{100 * value:.4g} %"
+    number = f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.4g}"
+    return f"{number} {unit}".strip()
 
 
 def lost(trials: int, *found: Measurement) -> Bar:
@@ -24,26 +80,9 @@ def ratio(level: int, bar: float, found: Measurement, calls: int = 1) -> Bar:
     return at_most(measured, bar, found.wall_seconds / (calls * found.ideal_seconds))
 
 
-def processor(level: int, bar: float, found: Measurement) -> Bar:
-    used = None if found.cpu_seconds is None else 1000 * found.cpu_seconds / found.n
-    return at_most(f"CPU of all workers / 1,000 trials, {level} in flight", bar, used, "s")
-
-
-def throughput(label: str, bar: float, found: Measurement) -> Bar:
-    return at_least(f"{label}: speed", bar, found.trials_per_second, "trials/s")
-
-
 def refused_share(bar: float, found: Measurement) -> Bar:
     share = found.traffic.refused / found.traffic.calls
     return at_most("429s, of all calls", bar, share, "%")
-
-
-def amplification(bar: float, trials: int, found: Measurement) -> Bar:
-    return at_most("calls sent / trials", bar, found.traffic.calls / trials)
-
-
-def retried_share(bar: float, trials: int, found: Measurement) -> Bar:
-    return at_most("retries, of the trials", bar, (found.traffic.calls - trials) / trials, "%")
 
 
 def used_share(what: str, bar: float, per_minute: int, rows: LedgerRows) -> Bar:
@@ -77,32 +116,3 @@ def longest_at_provider(bar_seconds: float, rows: LedgerRows) -> Bar:
     if not lengths or None in lengths:
         return at_most(measured, bar_seconds, None, "s")
     return at_most(measured, bar_seconds, max(filter(None, lengths)), "s")
-
-
-def longest_at_workers(bar_seconds: float, took_ms: Sequence[float]) -> Bar:
-    longest = max(took_ms) / 1000 if took_ms else None
-    return at_most("longest held slot, at the workers", bar_seconds, longest, "s")
-
-
-def peak(limit: int, least_share: float, ledger: Mapping[str, Any]) -> list[Bar]:
-    highest = ledger["peak_in_flight"]
-    return [
-        at_most("peak in flight, of all runs and workers", limit, highest),
-        at_least("the limit is used", least_share, highest / limit, "%"),
-    ]
-
-
-def calls_of_equal_trials(repeats: int, ledger: Mapping[str, Any]) -> Bar:
-    measured = f"calls for {repeats} repeat indices"
-    return exactly(measured, repeats, ledger["total"])
-
-
-def overhead_of_a_round(bar_ms: float, rounds: int, found: Measurement) -> Bar:
-    """From creation to end, beyond the calls, which follow each other."""
-    beyond_ms = 1000 * found.wall_seconds - rounds * found.latency_ms
-    return at_most("a round beyond its call", bar_ms, beyond_ms / rounds, "ms")
-
-
-def growth(who: str, bar_megabytes: float, before: int | None, highest: int | None) -> Bar:
-    grown = None if before is None or highest is None else (highest - before) / MEGABYTE
-    return at_most(f"growth of RSS, {who}", bar_megabytes, grown, "MB")

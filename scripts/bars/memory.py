@@ -3,14 +3,13 @@
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
-from runs.benchmarking.limits import judging
-from runs.benchmarking.limits.bars import Outcome, exactly
-from runs.benchmarking.limits.stage import Stage
 from runs.benchmarking.measuring import MeasuringFailed
-from runs.benchmarking.process_times import resident_bytes
 from runs.models import Run
 from runs.services.runs import cancel_run, create_run
+from scripts.bars.judging import Outcome, at_most, exactly
+from scripts.bars.stage import Stage
 
 CASES, PROMPTS, REPEATS = 10_000, 10, 10
 SLOTS, LATENCY_MS = 100, 50.0
@@ -18,6 +17,8 @@ GOING_TRIALS = 5000  # done: by then every part of the way has been gone many ti
 PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 0.25
 MOST_MEGABYTES = 100
+MEGABYTE = 1_000_000
+RESIDENT = 1  # field of /proc/PID/statm, in pages
 
 
 def million(stage: Stage) -> Outcome:
@@ -27,16 +28,16 @@ def million(stage: Stage) -> Outcome:
     (prompt,) = document["prompts"]
     prompts = [{**prompt, "name": f"prompt {number}"} for number in range(PROMPTS)]
     here, workers = [os.getpid()], stage.bench.worker_pids
-    before_here, before_workers = resident_bytes(here), resident_bytes(workers)
+    before_here, before_workers = resident_megabytes(here), resident_megabytes(workers)
     run = create_run(stage.bench.owner, {**document, "prompts": prompts, "repeats": REPEATS})
-    after_here = resident_bytes(here)
+    grown_here = resident_megabytes(here) - before_here
     highest = highest_while_going(run, workers, stage.scaled(GOING_TRIALS))
     cancel_run(run)
     wait_until_idle(stage)
     bars = [
         exactly("trials planned", 1_000_000, run.planned),
-        judging.growth("all workers", MOST_MEGABYTES, before_workers, highest),
-        judging.growth("the creating process", MOST_MEGABYTES, before_here, after_here),
+        at_most("growth of RSS, all workers", MOST_MEGABYTES, highest - before_workers, "MB"),
+        at_most("growth of RSS, the creating process", MOST_MEGABYTES, grown_here, "MB"),
     ]
     return Outcome(
         bars,
@@ -45,17 +46,21 @@ def million(stage: Stage) -> Outcome:
     )
 
 
-def highest_while_going(run: Run, pids: Sequence[int], trials: int) -> int | None:
-    highest = None
+def highest_while_going(run: Run, pids: Sequence[int], trials: int) -> float:
+    highest = resident_megabytes(pids)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while run.done < trials:
         if run.is_finished or time.monotonic() > deadline:
             raise MeasuringFailed(f"{run.done:,} trials of a million are done; it is {run.state}.")
         time.sleep(POLL_SECONDS)
-        now = resident_bytes(pids)
-        highest = now if highest is None or now is None else max(highest, now)
+        highest = max(highest, resident_megabytes(pids))
         run.refresh_from_db()
     return highest
+
+
+def resident_megabytes(pids: Sequence[int]) -> float:
+    pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[RESIDENT]) for pid in pids]
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE") / MEGABYTE
 
 
 def wait_until_idle(stage: Stage) -> None:

@@ -1,1 +1,0 @@
-"""The suite on prompts that evolve: population x problems, beside what others have published."""

@@ -161,21 +161,12 @@ def test_what_earlier_versions_measured_against_bars_is_kept_as_a_file(browser):
 
 # --- The whole, with real processes
 
-# The parts of a benchmark may take a minute to start; on a machine that is busy, longer.
-PATIENT_COMMAND = f"""
-import runpy, sys
-from runs.benchmarking import laboratory
-laboratory.START_SECONDS = {PATIENCE_SECONDS}
-sys.argv[0] = "manage.py"
-runpy.run_path("manage.py", run_name="__main__")
-"""
-
 
 @contextmanager
 def running_command(folder, *arguments):
     """The command on the tests' database, with its temporary folders where we can look."""
     process = subprocess.Popen(
-        [sys.executable, "-c", PATIENT_COMMAND, "benchmark", *arguments],
+        [sys.executable, "manage.py", "benchmark", *arguments],
         cwd=ROOT,
         env={**environment_of_the_tests(), "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,

@@ -1,5 +1,7 @@
-"""Stored configurations: versions that stay, sharing as of runs, and launching them."""
+"""Stored configurations: versions that stay, sharing as of runs, launching them, their trend."""
 
+import json
+import re
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
@@ -9,7 +11,15 @@ from django.core.management import CommandError
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import Configuration, ConfigurationVersion, DueTime, Profile, Run, Schedule
+from runs.models import (
+    Configuration,
+    ConfigurationVersion,
+    DueTime,
+    Profile,
+    Run,
+    RunState,
+    Schedule,
+)
 from runs.roles import Role
 from runs.services.chunks.recovery import sweep
 from runs.services.configurations import save_configuration
@@ -23,6 +33,7 @@ from tests.harness.factories import (
     make_dataset,
     make_endpoint,
     make_person,
+    make_run,
     run_document,
 )
 from tests.runs.conftest import said_by
@@ -145,6 +156,52 @@ def test_versions_count_as_storage_and_those_from_before_keep_their_newest(alice
     assert "v1" in page_of(alice, stored).text
     import_module("runs.migrations.0043_configurations_over_time").keep_versions(apps, None)
     assert ConfigurationVersion.objects.get().document == stored.document
+
+
+# --- The trend: complete runs, in numbers for charts and programs
+
+
+def went(stored, dataset, right, **fields):
+    """A run of ten trials, so many of them right."""
+    given = {"done": 10, "scored": 10, "value_sum": right, "value_square_sum": right}
+    made = {"configuration": stored, "configuration_version": 1, "latency_bins": {"100": 10}}
+    run = make_run(stored.owner, dataset, **{**given, **made, "cost": 0.25, **fields})
+    run.candidates.update(**given)
+    return run
+
+
+def test_points_are_complete_runs_in_order_and_only_those_that_one_sees(
+    alice, bob, stored, dataset
+):
+    first = went(stored, dataset, 5, is_shared=True)
+    assert columns(alice, stored) is None, "one run is no trend"
+    runs = [first, *(went(stored, dataset, right, is_shared=right != 8) for right in (8, 9))]
+    share_configuration(stored, alice, is_shared=True)
+    assert columns(alice, stored)["run"] == [run.pk for run in runs]
+    assert columns(bob, stored)["run"] == [runs[0].pk, runs[2].pk]
+    Run.objects.all().delete()
+    runs = [
+        went(stored, dataset, 5),
+        went(stored, dataset, 8, configuration_version=2, cost=0.5),
+        went(stored, dataset, 1, state=RunState.CANCELLED),
+        went(stored, dataset, 9, unpriced=10, cost=0.0, latency_bins={}),
+    ]
+    make_run(alice, dataset)
+    found = Asker(alice).get("/configuration-trends/nightly").json()["points"]
+    assert [one["run"] for one in found] == [runs[0].pk, runs[1].pk, runs[3].pk]
+    assert [one["score"] for one in found] == [0.5, 0.8, 0.9]
+    assert [one["cost"] for one in found] == [0.25, 0.5, None]
+    assert [one["version"] for one in found] == [1, 2, 1]
+    assert [one["latency_p50"] is None for one in found] == [False, False, True]
+    assert all(one["low"] < one["score"] < one["high"] for one in found)
+    few = Asker(alice).get("/configuration-trends/nightly", limit=1).json()["points"]
+    assert [one["run"] for one in few] == [runs[3].pk]
+
+
+def columns(person, stored):
+    page = client_of(person).get(stored.get_absolute_url()).text
+    found = re.search(r'<script id="trend" type="application/json">(.*?)</script>', page)
+    return json.loads(found.group(1)) if found else None
 
 
 # --- Deleted ones come back whole for a while, and launch nothing until then

@@ -1,7 +1,5 @@
-"""A configuration over time: one run for each due time, by a held clock, and the trend of all."""
+"""A configuration over time: one run for each due time, by a held clock, and its gates."""
 
-import json
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,12 +24,11 @@ from runs.services.configurations import save_configuration
 from runs.services.control.maintenance import begin_maintenance, end_maintenance
 from runs.services.control.retrying import retry_failed
 from runs.services.gating import CLAIMED_FOR, judge_ended, open_gate, reopen_gate, set_gate
-from runs.services.people.sharing import share_configuration
 from runs.services.removing.retention import count_old, prune_runs
 from runs.services.runs import Source, cancel_run, create_run
 from runs.services.schedules import GRACE, launch_due, pause_schedule, save_schedule
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_dataset, make_run, run_document
+from tests.harness.factories import client_of, make_dataset, run_document
 from tests.runs.comparing_parts import make_scored
 from tests.runs.conftest import at_once
 from workers.engine.errors import ConfigurationError
@@ -235,52 +232,6 @@ def test_the_page_and_the_api_keep_schedule_and_gate(alice, stored, dataset):
     assert "There is no such run that you may see" in refused.text
     Asker(alice).ask("put", "/configuration-gates/nightly", {})
     assert Asker(alice).get("/configuration-gates/nightly").json()["baseline"] is None
-
-
-# --- The trend: complete runs, in numbers for charts and programs
-
-
-def went(stored, dataset, right, **fields):
-    """A run of ten trials, so many of them right."""
-    given = {"done": 10, "scored": 10, "value_sum": right, "value_square_sum": right}
-    made = {"configuration": stored, "configuration_version": 1, "latency_bins": {"100": 10}}
-    run = make_run(stored.owner, dataset, **{**given, **made, "cost": 0.25, **fields})
-    run.candidates.update(**given)
-    return run
-
-
-def test_points_are_complete_runs_in_order_and_only_those_that_one_sees(
-    alice, bob, stored, dataset
-):
-    first = went(stored, dataset, 5, is_shared=True)
-    assert columns(alice, stored) is None, "one run is no trend"
-    runs = [first, *(went(stored, dataset, right, is_shared=right != 8) for right in (8, 9))]
-    share_configuration(stored, alice, is_shared=True)
-    assert columns(alice, stored)["run"] == [run.pk for run in runs]
-    assert columns(bob, stored)["run"] == [runs[0].pk, runs[2].pk]
-    Run.objects.all().delete()
-    runs = [
-        went(stored, dataset, 5),
-        went(stored, dataset, 8, configuration_version=2, cost=0.5),
-        went(stored, dataset, 1, state=RunState.CANCELLED),
-        went(stored, dataset, 9, unpriced=10, cost=0.0, latency_bins={}),
-    ]
-    make_run(alice, dataset)
-    found = Asker(alice).get("/configuration-trends/nightly").json()["points"]
-    assert [one["run"] for one in found] == [runs[0].pk, runs[1].pk, runs[3].pk]
-    assert [one["score"] for one in found] == [0.5, 0.8, 0.9]
-    assert [one["cost"] for one in found] == [0.25, 0.5, None]
-    assert [one["version"] for one in found] == [1, 2, 1]
-    assert [one["latency_p50"] is None for one in found] == [False, False, True]
-    assert all(one["low"] < one["score"] < one["high"] for one in found)
-    few = Asker(alice).get("/configuration-trends/nightly", limit=1).json()["points"]
-    assert [one["run"] for one in few] == [runs[3].pk]
-
-
-def columns(person, stored):
-    page = client_of(person).get(stored.get_absolute_url()).text
-    found = re.search(r'<script id="trend" type="application/json">(.*?)</script>', page)
-    return json.loads(found.group(1)) if found else None
 
 
 # --- Gates: runs are held to a baseline and bars, as they were at the launch

@@ -1,11 +1,14 @@
-"""Scorers and strategies of an installed package, and scorers written as code, at every door."""
+"""What others add - scorers and strategies of an installed package, scorers written as code, and a
+kind that only the tests know - at every door."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from io import StringIO
 from typing import Any
 
 import pytest
+import yaml
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.urls import reverse
@@ -14,13 +17,15 @@ from runs.api.openapi import add_schema
 from runs.forms.starting_points import from_document
 from runs.models import Configuration, Run
 from runs.roles import Role
+from runs.selectors.comparing.comparison import compare_runs
 from runs.selectors.estimates.estimate import estimate
 from runs.selectors.named_parts import every_dataset
 from runs.services.configurations import save_configuration
 from runs.services.runs import create_run
 from runs.views.configuration_docs import parts
 from tests.api.asking import Asker
-from tests.harness.factories import client_of, make_person, run_document
+from tests.harness.factories import client_of, make_person, run_document, toy_document
+from tests.runs.comparing_parts import store_outcomes
 from tests.runs.new_run_parts import small_form
 from tests.runs.selection_parts import make_selection
 from workers.engine.errors import ConfigurationError
@@ -194,3 +199,52 @@ def test_a_runner_is_told_whom_to_ask_also_about_code_of_others(alice, author, w
     broken = {**written, "scorers": [{"code": {"source": "def score(:"}}]}
     (found,) = estimate(broken, every_dataset(), author).problems
     assert (found.path, "It cannot be loaded" in found.message) == ("scorers.0", True)
+
+
+# --- A kind that only the tests know: every page, the API and the commands take it as it is
+
+TABS = ("run", "run_leaderboard", "run_scores", "run_errors", "run_events", "run_configuration")
+
+
+@pytest.fixture
+def document(dataset, toy):
+    kept = toy_document(run_document(dataset, name="a toy", limits={}))
+    return {name: kept[name] for name in kept if name not in {"rounds", "writer"}}
+
+
+@pytest.fixture
+def run(alice, document):
+    return store_outcomes(create_run(alice, document), [1.0])
+
+
+def test_pages_api_and_comparisons_are_those_of_most_kinds(browser, run, asker, document):
+    pages = {tab: browser.get(reverse(tab, args=[run.pk])) for tab in TABS}
+    assert {tab: page.status_code for tab, page in pages.items()} == dict.fromkeys(TABS, 200)
+    assert "Leaderboard" in pages["run"].text
+    assert re.search(r"Toy\s+#", pages["run"].text)
+    listed = browser.get(reverse("runs"), {"kind": "toy"}).text
+    assert "a toy" in listed
+    assert ">Toy</option>" in listed
+    missing = browser.get(f"/runs/{run.pk}/combinations.csv")
+    assert missing.status_code == 409
+    assert "of kind toy: it has no combinations.csv" in missing.text
+    assert asker.get(f"/runs/{run.pk}").json()["kind"] == "toy"
+    assert len(asker.get(f"/runs/{run.pk}/candidates").json()["data"]) == 1
+    assert asker.get(f"/runs/{run.pk}/combinations").status_code == 409
+    other = asker.post("/runs", {"configuration": document})
+    assert other.status_code == 202
+    assert compare_runs(run, Run.objects.get(pk=other.json()["id"])).base.n == 1
+
+
+def test_it_is_written_as_yaml_where_it_has_no_form(alice, browser, run):
+    blank = browser.get(reverse("run_new"), {"kind": "toy"}).context["filled"]
+    assert (blank.mode, blank.kind) == ("form", "evaluate")
+    kept = {"name": "kept", "kind": "toy", "document": run.document}
+    stored = Configuration.objects.create(owner=alice, **kept)
+    for start in ({"run": run.pk}, {"configuration": stored.pk}):
+        filled = browser.get(reverse("run_new"), start).context["filled"]
+        assert filled.mode == "yaml"
+        assert yaml.safe_load(filled.yaml)["prompt"]["name"] == "first"
+    sent = {"key": "k", "mode": "yaml", "kind": "evaluate", "yaml": filled.yaml}
+    assert browser.post(reverse("run_new"), sent).status_code == 302
+    assert Run.objects.filter(kind="toy").count() == 2

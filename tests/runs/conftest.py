@@ -11,6 +11,7 @@ import redis.asyncio
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.urls import reverse
 
 from runs.kinds import SITE_KINDS
 from runs.selectors.endpoints import permit_state
@@ -50,6 +51,13 @@ def words_of(answer):
     """What a page, or a file that is sent in parts, reads like: runs of blanks are one."""
     content = answer.getvalue() if answer.streaming else answer.content
     return " ".join(content.decode().split())
+
+
+def page_of(person, run, **given):
+    """The page of a run as a person reads it."""
+    answer = client_of(person).get(reverse("run", args=[run.pk]), given)
+    assert answer.status_code == 200
+    return words_of(answer)
 
 
 def exchange(quotas, demand, holder="worker"):

@@ -19,6 +19,7 @@ from runs.selectors.named_parts import every_dataset
 from runs.services.prompts import save_prompt
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset, make_person
+from tests.runs.conftest import page_of
 from tests.runs.new_run_parts import posted, problems_of, read_form, sent_by
 from tests.runs.selection_parts import play
 from workers.engine.kinds import read_configuration
@@ -77,13 +78,6 @@ def ann(alice, endpoint):
     """Alice, with ten sums."""
     make_dataset(alice, rows=10)
     return alice
-
-
-def page_of(person, run, **given):
-    """As a person reads it: runs of blanks are one."""
-    answer = client_of(person).get(reverse("run", args=[run.pk]), given)
-    assert answer.status_code == 200
-    return " ".join(answer.text.split())
 
 
 def test_the_generation_under_way_fills_up(ann):

@@ -18,6 +18,7 @@ from runs.services.chunks.recording import Results, record_results
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset
 from tests.harness.table import table
+from tests.runs.conftest import page_of
 from tests.runs.new_run_parts import read_form, sent_by
 from tests.workers.by_hand import next_lease, work_through
 from workers.engine.errors import Refused
@@ -98,13 +99,6 @@ class Player:
 def make_mutation(owner, *, refused=0, failing=None, **changes):
     run = create_run(owner, mutation_document(**changes))
     return work_through(run, Player(run, refused=refused, failing=failing))
-
-
-def page_of(person, run, **given):
-    """As a person reads it: runs of blanks are one."""
-    answer = client_of(person).get(reverse("run", args=[run.pk]), given)
-    assert answer.status_code == 200
-    return " ".join(answer.text.split())
 
 
 def file_of(person, run, name):
@@ -202,15 +196,6 @@ def test_a_comparison_is_told_plainly(mean, p, says):
     versus = {"uniform": Difference(mean, mean - 0.1, mean + 0.1, p, "test", 12), "ucb": None}
     report = MutationReport([], 1, [], 0, 0, {}, {}, rivals, versus, "")
     assert sentences_of(report)[0].startswith(says)
-
-
-def test_the_empty_page_offers_it(owner):
-    client = client_of(owner)
-    assert "Find rewrites that break a model" in client.get(reverse("runs")).text
-    answer = client.post(reverse("run_demo"), {"kind": "mutate"})
-    run = Run.objects.get()
-    assert answer.headers["Location"] == run.get_absolute_url()
-    assert (run.kind, run.planned) == ("mutate", 320)
 
 
 FORM = {

@@ -183,11 +183,6 @@ def test_what_an_agent_sees_can_be_read(seen, on_grid, shown):
     assert sight(seen, on_grid=on_grid) == shown
 
 
-def test_the_empty_page_offers_a_mission_and_one_that_has_not_begun_has_a_page(alice, browser):
-    assert "Play a mission" in browser.get(reverse("runs")).text
-    answer = browser.post(reverse("run_demo"), {"kind": "rollout"})
-    run = Run.objects.get()
-    assert answer.headers["Location"] == run.get_absolute_url()
-    assert (run.kind, run.planned) == ("rollout", 54)
+def test_a_rollout_that_has_not_begun_has_a_page(alice, browser):
     page = browser.get(create_run(alice, rollout()).get_absolute_url())
     assert (page.status_code, "0 of 6 episodes" in page.text) == (200, True)

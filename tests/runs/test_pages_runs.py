@@ -6,16 +6,26 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.timezone import now
 
-from runs.models import RunState
+from runs.models import Run, RunState
 from runs.selectors.health import forget_troubles
 from runs.selectors.runs import run_list
-from tests.harness.factories import client_of, make_dataset, make_endpoint, make_run
-from tests.runs.large_runs import make_large_run
+from runs.services.board_figures import keep_figures
+from tests.harness.factories import (
+    add_candidate,
+    client_of,
+    make_dataset,
+    make_endpoint,
+    make_run,
+    run_document,
+)
+from tests.harness.table import table
+from tests.runs.comparing_parts import count
 from tests.runs.test_pages_hostile import batched, foreign_markup
 
 pytestmark = pytest.mark.django_db
@@ -36,6 +46,19 @@ def test_the_demo_is_the_one_filled_button_of_a_first_visit_and_stays_reachable(
     page = browser.get(reverse("runs")).text
     assert re.search(r"Try a demo</summary>.*Run the demo.*</details>", page, re.DOTALL)
     assert "No runs yet" not in page
+
+
+@table(
+    ("mutate", "Find rewrites that break a model", 320),
+    ("rollout", "Play a mission", 54),
+)
+def test_the_empty_page_offers_a_demo_of_other_kinds(browser, kind, offer, planned):
+    Run.objects.all().delete()
+    assert offer in browser.get(reverse("runs")).text
+    answer = browser.post(reverse("run_demo"), {"kind": kind})
+    run = Run.objects.get()
+    assert answer.headers["Location"] == run.get_absolute_url()
+    assert (run.kind, run.planned) == (kind, planned)
 
 
 def test_the_number_of_queries_does_not_grow_with_the_runs(alice):
@@ -197,6 +220,55 @@ PAGES = [
 ]
 MOST_QUESTIONS = 20  # to the database, of any page
 MOST_BYTES = 150_000
+# In the order of Grid; every 97th trial failed, and the later a candidate comes, the worse it is.
+FILL = """
+WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i < {last})
+INSERT INTO runs_score (
+    run_id, position, candidate_id, case_id, repeat, value, passed, error_class, error_message,
+    answer, details, attempts, latency_ms, tokens_in, tokens_out, cost, full_cost, cached,
+    truncated, calls, judging, finished)
+SELECT
+    {run}, i, candidate.id, sample.id, i / ({candidates} * {cases}),
+    CASE WHEN i % 97 = 0 THEN NULL ELSE {right} END,
+    CASE WHEN i % 97 = 0 THEN NULL ELSE {right} = 1 END,
+    CASE WHEN i % 97 = 0 THEN 'timeout' ELSE '' END,
+    CASE WHEN i % 97 = 0 THEN 'No answer.' ELSE '' END,
+    'The answer to this question is, after all is said, number ' || i,
+    '[["exact", 1.0, true, "is the expected answer"]]', '[["call", "ok", 1.0, 100.0, ""]]',
+    100 + i % 50, 40, 12, 0.0001, 0.0001, {no}, {no}, NULL, NULL, %s
+FROM numbers
+JOIN runs_candidate AS candidate
+    ON candidate.run_id = {run} AND candidate.position = i % {candidates}
+JOIN runs_case AS sample
+    ON sample.dataset_id = {dataset} AND sample.position = (i / {candidates}) % {cases}
+"""
+RIGHT = (
+    "CASE WHEN (i * 7919) % 1009 < 900 - 600 * (i % {candidates}) / {candidates} THEN 1 ELSE 0 END"
+)
+
+
+def make_large_run(owner: User, *, candidates: int, cases: int, repeats: int) -> Run:
+    """Stored by one statement: workers would need minutes for it."""
+    dataset = make_dataset(owner, name=f"{cases} sums", rows=cases)
+    trials = candidates * cases * repeats
+    document = run_document(dataset, repeats=repeats)
+    run = make_run(owner, dataset, planned=trials, asked=trials, document=document)
+    for place in range(1, candidates):
+        add_candidate(run, f"prompt {place}")
+    values = {
+        "run": run.pk,
+        "dataset": dataset.pk,
+        "candidates": candidates,
+        "cases": cases,
+        "last": trials - 1,
+        "right": RIGHT.format(candidates=candidates),
+        "no": "FALSE",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(FILL.format(**values).replace("%", "%%").replace("%%s", "%s"), [now()])
+    count(run)
+    keep_figures(run.pk)
+    return run
 
 
 def test_the_pages_of_a_large_run_are_small_and_ask_little(alice, browser):

@@ -1,4 +1,4 @@
-"""The first account is made once, by link; others are invited, sign in, and nobody guesses long."""
+"""The first account is made once, by link; others are invited, and sign in."""
 
 from datetime import timedelta
 from functools import partial
@@ -12,13 +12,12 @@ from django.test import Client
 from django.urls import resolve, reverse
 from django.utils.timezone import now
 
-from runs.models import AuditEntry, Invitation, Scope, SignInFailure
+from runs.models import AuditEntry, Invitation, Scope
 from runs.roles import Role, stored_role_of
 from runs.selectors.quotas import quota_of
-from runs.services.people import accounts, throttle
+from runs.services.people import accounts
 from runs.services.people.invitations import invite, revoke_invitation
 from runs.services.people.roles import give_role, set_active
-from runs.services.people.throttle import TooManyTries, begin_try, new_try
 from tests.api.asking import Asker
 from tests.harness.factories import PASSWORD, client_of, make_person, make_person_with_password
 from tests.runs.conftest import at_once
@@ -123,33 +122,6 @@ def test_of_two_people_at_once_only_one_becomes_administrator():
     made = at_once(partial(become_admin, "ada"), partial(become_admin, "eve"))
     assert User.objects.get() in made
     assert made.count(None) == 1
-
-
-@pytest.mark.usefixtures("still_clock")
-def test_guessing_from_everywhere_is_stopped_too():
-    for number in range(throttle.ACCOUNT.free):
-        begin_try(new_try("ada", f"10.0.1.{number}"))
-    with pytest.raises(TooManyTries):
-        begin_try(new_try("ada", "10.9.9.9"))
-    begin_try(new_try("bob", "10.9.9.9"))
-
-
-@pytest.mark.postgresql("locks: guesses at the same moment")
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("still_clock")
-def test_guesses_at_the_same_moment_see_each_other():
-    """Thirty at once would all have found fewer than five failures."""
-
-    def is_checked():
-        try:
-            begin_try(new_try("ada", "10.0.0.1"))
-        except TooManyTries:
-            return False
-        return True
-
-    checked = sum(at_once(*[is_checked] * 30))
-    assert 1 <= checked <= 10  # PostgreSQL may number rows before their elders are stored
-    assert SignInFailure.objects.count() == checked
 
 
 # --- Invitations: an account with the role that was chosen for it, once

@@ -21,6 +21,7 @@ from runs.services.people import throttle
 from runs.services.people.throttle import TooManyTries, begin_try, forgive, new_try
 from tests.harness.factories import PASSWORD, make_person_with_password
 from tests.harness.hashing import QuickHasher
+from tests.runs.conftest import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +102,31 @@ def test_one_password_for_many_names_is_slowed_down_by_its_address():
     assert was_checked(guess("name99", ELSEWHERE))
     checked = [was_checked(guess(f"n{number}", f"2001:db8::{number}")) for number in range(11)]
     assert checked == [True] * 10 + [False], "an IPv6 network is one address"
+
+
+def test_guessing_from_everywhere_is_stopped_too():
+    for number in range(throttle.ACCOUNT.free):
+        fail(1, "ada", f"10.0.1.{number}")
+    with pytest.raises(TooManyTries):
+        begin_try(new_try("ada", "10.9.9.9"))
+    begin_try(new_try("bob", "10.9.9.9"))
+
+
+@pytest.mark.postgresql("locks: guesses at the same moment")
+@pytest.mark.django_db(transaction=True)
+def test_guesses_at_the_same_moment_see_each_other():
+    """Thirty at once would all have found fewer than five failures."""
+
+    def is_checked():
+        try:
+            begin_try(new_try("ada", HERE))
+        except TooManyTries:
+            return False
+        return True
+
+    checked = sum(at_once(*[is_checked] * 30))
+    assert 1 <= checked <= 10  # PostgreSQL may number rows before their elders are stored
+    assert SignInFailure.objects.count() == checked
 
 
 def come_from_everywhere(set_constant):

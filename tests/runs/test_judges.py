@@ -39,8 +39,8 @@ pytestmark = pytest.mark.django_db
 RUBRIC = {"judge": "court/sim-large", "rubric": "It is <b>right</b>.\nIt is short."}
 SIMILARITY = {"model": "court/sim-embed"}
 PRICES = {
-    "sim-small": {"input": 0.1, "output": 0.4},
-    "sim-large": {"input": 2.5, "output": 10.0},
+    "sim-small": {"input": 1.0, "output": 1.0},
+    "sim-large": {"input": 3.0, "output": 3.0},
     "sim-embed": {"input": 0.02, "output": 0.0},
 }
 
@@ -216,10 +216,6 @@ def test_the_cache_page_names_embeddings_instead_of_their_numbers(alice, browser
 
 LARGE, SMALL = "court/sim-large", "court/sim-small"
 PANEL = {"judge": LARGE, "judges": [SMALL], "rubric": "It is right."}
-FLAT_PRICES = {
-    "sim-small": {"input": 1.0, "output": 1.0},
-    "sim-large": {"input": 3.0, "output": 3.0},
-}
 VOTES = [(1.0, 0.9), (0.1, 0.2), (0.8, 0.25), (0.9, 1.0)]
 
 
@@ -236,7 +232,7 @@ def judged_run(alice, dataset, votes):
 
 
 def test_calls_of_panels_and_pairs_are_estimated(alice, dataset):
-    Endpoint.objects.update(prices=FLAT_PRICES)
+    Endpoint.objects.update(prices=PRICES)
     for name, options, calls, dollars_a_call in (
         ("rubric", {**PANEL, "judges": []}, 1, 3.0),
         ("rubric", PANEL, 2, (3.0 + 1.0) / 2),

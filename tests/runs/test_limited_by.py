@@ -133,17 +133,13 @@ def test_a_pause_after_429_and_an_open_breaker(run, endpoint):
         assert text in snapshot["text"]["limited_by"]
 
 
-def test_slots_that_other_runs_use_are_said(run, endpoint, bob):
+def test_slots_that_other_runs_use_are_said_also_of_the_owners_own(run, endpoint, bob):
     other = make_run(bob, run.dataset, state=RunState.RUNNING, ended=None)
     work(other, endpoint, 12, holder="other", of=other)
     work(run, endpoint, 30)
     assert said(run)["limited_by"]["text"].endswith("Other runs use 12 of them.")
-
-
-def test_the_slots_of_the_owner(run, endpoint, bob):
-    run.quota = {"slots": 5}
+    other.quota = run.quota = {"slots": 5}
     run.save(update_fields=["quota"])
-    other = make_run(bob, run.dataset, state=RunState.RUNNING, ended=None, quota=run.quota)
     work(other, endpoint, 2, holder="other", of=other)
     work(run, endpoint, 30)
     assert said(run)["limited_by"] == {

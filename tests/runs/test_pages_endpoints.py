@@ -72,6 +72,17 @@ WRONG = [
     ("prices", "a 1 1\na 2 2", "Line 2: a has a price already"),
     ("prices", "a 1 -1", "output price of 'a' must be a number from 0"),
     ("prices", "a nan 1", "input price of 'a' must be a number from 0"),
+    ("new_headers", "no colon here", ""),
+    ("new_headers", "Host: evil.example", ""),
+    ("new_headers", "Proxy-Authorization: x", ""),
+    ("new_headers", "Bad Name: x", ""),
+    ("new_headers", "X`id`: x", ""),
+    ("new_headers", "X$(id): x", ""),
+    ("new_headers", "X-A: ä", ""),
+    ("new_proxy", "proxy.example", ""),
+    ("new_proxy", "http://169.254.169.254:3128", ""),
+    ("new_proxy", "http://proxy.example:25", ""),
+    ("ca_bundle", "no certificate", ""),
     ("more_urls", "http://127.0.0.1:9999", "127.0.0.1:9999 is at a private"),
 ]
 

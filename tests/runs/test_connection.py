@@ -162,7 +162,7 @@ def test_a_refusal_is_told_in_our_words_even_if_the_provider_echoes_the_key(sett
     assert CANARY not in caplog.text
 
 
-def test_a_redirect_is_not_followed(settings):
+def test_no_redirect_is_followed_and_no_proxy_of_the_environment_is_used(settings, patch):
     with provider(models_answer("stolen")) as thief:
         target = f"http://127.0.0.1:{thief.server_address[1]}/v1/models"
         with provider((302, {"Location": target}, b"")) as server:
@@ -170,9 +170,6 @@ def test_a_redirect_is_not_followed(settings):
     assert not report.ok
     assert "redirects" in report.message
     assert thief.seen == []
-
-
-def test_a_proxy_of_the_environment_is_ignored(settings, patch):
     with provider(models_answer("proxied")) as proxy, provider(models_answer("direct")) as server:
         patch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
         patch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_address[1]}")

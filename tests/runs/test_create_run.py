@@ -22,6 +22,7 @@ from runs.selectors.named_parts import every_dataset
 from runs.services.configurations import save_configuration
 from runs.services.datasets.storing import store_rows
 from runs.services.demo import start_demo
+from runs.services.removing.archiving import archive_dataset, archive_endpoint
 from runs.services.runs import cancel_run, create_run
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_dataset, make_run, run_document
@@ -91,14 +92,16 @@ def test_twenty_launches_at_once_with_one_key_make_one_run(alice, document):
     assert set(made) == {Run.objects.get()}
 
 
-def test_the_demo_brings_its_own_parts_and_changes_none(alice):
+def test_the_demo_brings_its_own_parts_back_too_and_changes_none(alice, ada):
     assert start_demo(alice).planned == 3 * 2 * 60
     endpoint = Endpoint.objects.get(name="simulated")
     Endpoint.objects.update(max_concurrent=3)
     start_demo(alice)
     endpoint.refresh_from_db()
     assert endpoint.max_concurrent == 3
-    assert Dataset.objects.count() == 1
+    archive_endpoint(ada, endpoint)
+    archive_dataset(alice, Dataset.objects.get().name)
+    assert start_demo(alice).planned
 
 
 @contextmanager

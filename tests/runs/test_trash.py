@@ -10,7 +10,6 @@ from django.utils.timezone import now
 from runs.models import Case, Configuration, Dataset, Endpoint, Run, RunState
 from runs.roles import Role
 from runs.services.configurations import save_configuration
-from runs.services.demo import start_demo
 from runs.services.removing.archiving import remove_due_parts
 from runs.services.runs import create_run
 from tests.api.asking import Asker
@@ -182,13 +181,6 @@ def test_an_archived_endpoint_leaves_lists_and_forms_and_its_runs_go_on(operator
     assert client.get(run.get_absolute_url()).status_code == 200
     client.post(reverse("endpoint_restore", args=[endpoint.pk]))
     assert "simulated/sim-small" in pages(operator, "run_new")["run_new"]
-
-
-def test_the_demo_brings_back_what_it_needs(operator):
-    start_demo(operator)
-    remove(operator, "endpoint", Endpoint.objects.get(), action="archive")
-    remove(operator, "dataset", Dataset.objects.get(), action="archive")
-    assert start_demo(operator).planned
 
 
 def test_what_came_into_use_meanwhile_stays_archived(ada, endpoint):

@@ -1,11 +1,19 @@
 """People come in through a sign-in provider: a real one over HTTP, honest or lying."""
 
+import base64
+import hashlib
+import json
+import secrets
+import time
 from contextlib import closing
 from datetime import timedelta
+from functools import cache as remembered
 from http.client import HTTPConnection
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
@@ -19,28 +27,107 @@ from runs.roles import Role, stored_role_of
 from runs.services.people import provider_protocol
 from runs.services.people.invitations import invite
 from runs.services.people.roles import add_person, set_active
+from tests.harness.answering import Told, answering, told_json
 from tests.harness.factories import client_of, make_person_with_password
-from tests.harness.oidc_server import CLIENT_ID, CLIENT_SECRET, running_provider
 from tests.harness.table import table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("patient_calls")]
 
+CLIENT_ID, CLIENT_SECRET = "evalsite-test", "oidc-canary-secret"
 MAIL = "jane@example.com"
 JANE = {"sub": "248289761001", "email": "Jane@Example.com", "email_verified": True}
 
 
+@remembered
+def a_key(number):
+    return generate_private_key(public_exponent=65537, key_size=2048)
+
+
+class Provider:
+    """A person signs in at once. It checks client, redirect address and PKCE as a provider does,
+    with real keys and signatures, and can be told to lie."""
+
+    def __init__(self):
+        self._codes = {}
+        self.be_honest()
+
+    def be_honest(self):
+        self.person = dict(JANE)
+        self.lies = {}  # replace claims of the token
+        self.documents = {}  # replace what the discovery document says
+        self.signed_by = 0  # the number of the key: the one that is published
+        self.algorithm = "RS256"
+
+    def answer(self, asked):
+        url = urlsplit(asked.path)
+        if url.path == "/authorize":
+            return Told(302, headers={"Location": self.authorize(dict(parse_qsl(url.query)))})
+        if url.path == "/token":
+            token = self.token_for(dict(parse_qsl(asked.body.decode())))
+            return told_json(token) if token else told_json({"error": "invalid_grant"}, 400)
+        pages = {"/.well-known/openid-configuration": self.document, "/keys": self.keys}
+        return told_json(pages[url.path]()) if url.path in pages else told_json({}, 404)
+
+    def document(self):
+        paths = {"authorization_endpoint": "authorize", "token_endpoint": "token"}
+        paths |= {"jwks_uri": "keys"}
+        addresses = {name: f"{self.issuer}/{path}" for name, path in paths.items()}
+        return {"issuer": self.issuer, **addresses, **self.documents}
+
+    def keys(self):
+        published = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(a_key(0).public_key()))
+        return {"keys": [{**published, "kid": "main", "use": "sig", "alg": "RS256"}]}
+
+    def authorize(self, asked):
+        """Where the browser is sent back to."""
+        assert asked["client_id"] == CLIENT_ID
+        assert asked["response_type"] == "code"
+        assert asked["code_challenge_method"] == "S256"
+        assert "openid" in asked["scope"].split()
+        code = secrets.token_urlsafe(16)
+        self._codes[code] = asked
+        return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+
+    def token_for(self, form):
+        """Unless its code was given to another client, address or verifier, or is used up."""
+        asked = self._codes.pop(form.get("code"), None)
+        digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        sent = [form.get(name) for name in ("client_id", "client_secret", "redirect_uri")]
+        if asked is None or [*sent, challenge] != [
+            CLIENT_ID,
+            CLIENT_SECRET,
+            asked["redirect_uri"],
+            asked["code_challenge"],
+        ]:
+            return None
+        return {"access_token": "x", "token_type": "Bearer", "id_token": self.id_token(asked)}
+
+    def id_token(self, asked):
+        moment = int(time.time())
+        usual = {"iss": self.issuer, "aud": CLIENT_ID, "nonce": asked["nonce"]}
+        usual |= {"iat": moment, "exp": moment + 300}
+        claims = {**usual, **self.person, **self.lies}
+        told = {name: value for name, value in claims.items() if value is not None}
+        if self.algorithm == "none":
+            return jwt.encode(told, "", algorithm="none")
+        if self.algorithm == "HS256":  # with what everybody can read as the secret
+            return jwt.encode(told, "x" * 64, algorithm="HS256", headers={"kid": "main"})
+        return jwt.encode(told, a_key(self.signed_by), "RS256", headers={"kid": "main"})
+
+
 @pytest.fixture(scope="module")
 def running():
-    with running_provider() as server:
-        yield server
+    provider = Provider()
+    with answering(provider.answer) as place:
+        provider.issuer = f"http://{place}"
+        yield provider
 
 
 @pytest.fixture
 def server(running, settings):
     """Honest, and set up here."""
-    running.lies, running.documents, running.asked = {}, {}, []
-    running.signed_by, running.algorithm = 0, "RS256"
-    running.person = dict(JANE)
+    running.be_honest()
     settings.SIGN_IN_PROVIDER = SignInProvider(
         running.issuer, CLIENT_ID, CLIENT_SECRET, ("example.com",), "runner", "Example"
     )

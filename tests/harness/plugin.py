@@ -69,33 +69,9 @@ def let_children_be_interrupted() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure() -> None:
-    """Every test client has a middleware of its own, which would list all static files anew; and
-    a good password takes a quarter of a second to be hashed."""
-    from django.conf import settings
+    from tests.harness.quick_django import make_quick
 
-    from tests.harness.emptying import instead_of_flush
-
-    settings.WHITENOISE_AUTOREFRESH = True
-    settings.PASSWORD_HASHERS = ["tests.harness.hashing.QuickHasher"]
-    instead_of_flush()
-    keep_contexts_of_pages_only()
-
-
-def keep_contexts_of_pages_only() -> None:
-    """Django's test client copies the context of every template, and a page includes hundreds."""
-    from django.template import Template
-    from django.template.context import Context
-    from django.test import utils
-
-    instrumented: Any = utils  # its types leave this out
-    tell_the_client = instrumented.instrumented_test_render
-
-    def render(template: Template, context: Context) -> str:
-        if context.template is template:
-            return str(tell_the_client(template, context))
-        return template.nodelist.render(context)
-
-    instrumented.instrumented_test_render = render
+    make_quick()
 
 
 @pytest.hookimpl(trylast=True)

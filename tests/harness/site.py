@@ -21,13 +21,16 @@ A site that a test may break, with every part in its hands and nobody who starts
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -37,9 +40,8 @@ from evalsite.embedded.loose_parts import LoggedProcess, LooseParts
 from evalsite.embedded.parts import MANAGE, SIMULATOR_READY
 from tests.harness.database import Database
 from tests.harness.patience import PATIENCE_SECONDS, wait_until
-from tests.harness.person import Person
 from tests.harness.postgres import PostgresServer
-from tests.harness.processes import children_of, wait_until_gone
+from tests.harness.processes import children_of, end_with_the_tests, wait_until_gone
 from tests.harness.visitor import Visitor
 from workers.simulator.testing import SimulatorClient
 
@@ -58,6 +60,44 @@ def environment_of_a_site(**variables: str) -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
     known = {"EVALSITE_SIMULATOR_SECRET": SIMULATOR_SECRET}
     return {**kept, "DJANGO_SETTINGS_MODULE": "evalsite.settings", **known, **variables}
+
+
+class Person:
+    """Somebody who uses a site: does through its services what tests/harness/wishes.py can. A
+    process of its own, as Django knows one database, and every site under test has another."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._process = ProcessPoolExecutor(1, spawning, live_in, (dict(env),))
+        self._process.submit(os.getpid)  # so that it starts at once
+
+    def ask(self, what: str, **values: Any) -> Any:
+        """Raises what the wish raises."""
+        return self._process.submit(grant, what, values).result()
+
+    def close(self) -> None:
+        self._process.shutdown()
+
+
+def live_in(env: Mapping[str, str]) -> None:
+    """Before the process loads anything of the site."""
+    threading.Thread(target=end_with_the_tests, daemon=True).start()
+    os.environ.clear()
+    os.environ.update(env)
+    import django
+
+    django.setup()
+
+
+def grant(what: str, values: Mapping[str, Any]) -> Any:
+    from django.db import connections
+
+    from tests.harness import wishes
+
+    try:
+        return getattr(wishes, what)(**values)
+    finally:
+        connections.close_all()  # the database may be another process by the next wish
 
 
 class Site:

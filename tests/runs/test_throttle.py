@@ -20,7 +20,7 @@ from runs.models import SignInFailure
 from runs.services.people import throttle
 from runs.services.people.throttle import TooManyTries, begin_try, forgive, new_try
 from tests.harness.factories import PASSWORD, make_person_with_password
-from tests.harness.hashing import QuickHasher
+from tests.harness.quick_django import QuickHasher
 from tests.runs.conftest import at_once
 
 pytestmark = pytest.mark.django_db

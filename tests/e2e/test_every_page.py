@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import open_context
+from tests.e2e.conftest import Witness, open_context
 from tests.e2e.inspection import PHONE, faults_of
 from tests.e2e.run_page import (
     LARGEST_SHIFT,
@@ -17,7 +17,6 @@ from tests.e2e.run_page import (
     run_number,
     wait_until_final,
 )
-from tests.e2e.witness import Witness
 
 pytestmark = pytest.mark.late
 

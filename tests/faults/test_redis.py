@@ -6,9 +6,9 @@ from contextlib import suppress
 import pytest
 import redis
 
-from tests.faults.audience import Audience, counted
 from tests.faults.checker import busiest, longest_gap, read_ledger
 from tests.faults.stage import STANDARD, Load, wait_for
+from tests.faults.test_pages import Audience, counted
 
 SHORT = Load(trials=300, latency_ms=100, slots=10)
 SPARE_BYTES = 20_000  # of a Redis that is nearly full

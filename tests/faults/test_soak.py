@@ -10,8 +10,8 @@ from http.client import HTTPException
 import pytest
 
 from scripts.poisons import poisons
-from tests.faults.audience import Audience
 from tests.faults.stage import Load, TooLate
+from tests.faults.test_pages import Audience
 
 LOAD = Load(trials=900, latency_ms=150, slots=20)
 PAGES = 5  # that look on at each run

@@ -27,8 +27,11 @@ FINAL_STAGE = DOCKERFILE.rpartition("\nFROM ")[2]
 IMAGE_COMMAND = json.loads(re.findall(r"^CMD (.+)$", FINAL_STAGE, re.MULTILINE)[-1])
 
 
-def test_the_parts_are_those_of_serve():
+def test_the_parts_are_those_of_serve_and_the_stores_on_the_inner_network_alone():
     assert set(SERVICES) == {"web", "worker", "simulator", "migrate", "redis", "postgres"}
+    for name in ("redis", "postgres"):
+        assert SERVICES[name]["networks"] == ["inside"]
+    assert COMPOSE["networks"]["inside"]["internal"] is True
 
 
 @table(*SERVICES)
@@ -48,12 +51,6 @@ def test_no_container_has_more_than_it_needs(name):
     passwords = [key for key in variables if re.search("PASSWORD|SECRET|URL$", key)]
     assert all(key.endswith("_FILE") or key == "EVALSITE_SIMULATOR_URL" for key in passwords)
     assert "requirepass" not in service.get("command", [])
-
-
-@table("redis", "postgres")
-def test_the_stores_are_on_the_inner_network_alone(name):
-    assert SERVICES[name]["networks"] == ["inside"]
-    assert COMPOSE["networks"]["inside"]["internal"] is True
 
 
 def test_secrets_are_files_made_by_the_script_which_replaces_none(tmp_path):

@@ -181,7 +181,7 @@ def test_nobody_enters_without_a_password(urls):
             client.get("evalsite")
 
 
-def test_no_password_lies_in_the_file_of_the_server(urls, tmp_path):
+def test_no_password_lies_in_the_file_of_the_server():
     text = (BASE_DIR / "deploy" / "redis_users.conf").read_text()
     assert re.findall(r"#\{(\w+)\}", text) == ["web", "worker"]
     assert ">" not in text  # how a password would be written

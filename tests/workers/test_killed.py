@@ -241,6 +241,7 @@ def check_replay_in_turns(run, monkeypatch):
     assert keys == list(run.candidates.order_by("position").values_list("key", flat=True))
 
 
+GRIDS = ["grid/harvest", "grid/maze", "grid/crowd"]
 MISSIONS = [{"environment": "grid/*", "max_steps": 40}]
 
 
@@ -276,7 +277,7 @@ def test_a_killed_worker_changes_nothing_of_a_rollout_and_leaves_no_process(alic
 def look_at_its_pages(alice, run, digest):
     client = client_of(alice)
     page = client.get(reverse("run", args=[run.pk])).content.decode()
-    for text in ("grid/harvest", "grid/maze", "grid/crowd", "12 of 12 episodes", digest, "Watch"):
+    for text in (*GRIDS, "12 of 12 episodes", digest, "Watch"):
         assert text in page
     assert "<b>foragers" not in page
     replay = client.get(reverse("run", args=[run.pk]), {"episode": "1", "step": "3"})
@@ -293,11 +294,7 @@ def look_at_its_pages(alice, run, digest):
     record = files["rollout.json"].json()
     assert record["digest"] == digest
     assert kind_of(run).board_record(run) == record
-    assert [mission["mission"] for mission in record["missions"]] == [
-        "grid/harvest",
-        "grid/maze",
-        "grid/crowd",
-    ]
+    assert [mission["mission"] for mission in record["missions"]] == GRIDS
     summary = files["summary.json"].json()["missions"][0]
     assert summary["mission_name"] == "grid/harvest"
     assert summary["mission_summary"]["episodes"] == 4

@@ -217,17 +217,16 @@ class Starved(BruteForce):
         raise MemoryError
 
 
-def test_a_worker_without_memory_fails_no_run(alice, selection, monkeypatch):
-    monkeypatch.setitem(SELECTIONS.ours, "starved", Starved)
-    run = create_run(alice, {**selection, "strategy": "starved"})
+def test_a_strategy_that_raises_fails_its_run_and_a_worker_without_memory_none(
+    alice, selection, monkeypatch
+):
+    for strategy in (Starved, Raising):
+        monkeypatch.setitem(SELECTIONS.ours, strategy.__name__.lower(), strategy)
+    starved = create_run(alice, {**selection, "strategy": "starved"})
     with pytest.raises(MemoryError):
-        advance_run(run.pk)
-    run.refresh_from_db()
-    assert (run.state, run.reason) == (RunState.QUEUED, "Waiting for a worker.")
-
-
-def test_a_strategy_that_raises_fails_its_own_run_and_not_the_worker(alice, selection, monkeypatch):
-    monkeypatch.setitem(SELECTIONS.ours, "raising", Raising)
+        advance_run(starved.pk)
+    starved.refresh_from_db()
+    assert (starved.state, starved.reason) == (RunState.QUEUED, "Waiting for a worker.")
     run = create_run(alice, {**selection, "strategy": "raising"})
     advance_run(run.pk)
     while chunk := run.chunks.filter(state=ChunkState.PENDING).first():

@@ -28,7 +28,7 @@ class OwnSite(ServedSite):
 
     def __init__(self, workers: int = 1) -> None:
         super().__init__(options=["--workers", str(workers)], **NO_LIMITS)
-        self.token = self.make_token()
+        self.token = self.manage("create_token", "own").strip()  # it may do everything
         self.fill()
 
     def fill(self) -> None:

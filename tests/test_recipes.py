@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 from inspect import unwrap
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from runs.selectors.runs.snapshot import take_snapshot
 from tests.engine import test_selections as contract
 from tests.engine.running import evaluation
 from tests.harness.factories import make_dataset, make_run
-from tests.toy_things import Closing, Echo, FirstFew, Parrot, Shouting
+from tests.toy_things import Closing, Echo, FirstFew, Parrot
 from workers.engine.agents import AGENTS
 from workers.engine.here import run_here
 from workers.engine.http import Client
@@ -24,7 +25,7 @@ from workers.engine.registries import REGISTRIES
 from workers.engine.scorers import SCORERS
 from workers.engine.spec.checks import check_against
 from workers.engine.strategies import SELECTIONS
-from workers.engine.targets import Target
+from workers.engine.targets import ChatTarget, Target
 from workers.wiring import build_provider
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -137,6 +138,13 @@ async def test_a_provider_is_a_class_and_a_line_and_a_target_a_class_that_a_kind
     configuration = read_configuration(EVALUATION)
     scores = await run_here(configuration, CASES, {"parrot": provider})
     assert [score.answer for score in scores] == [case.fields["question"] for case in CASES]
+
+    class Shouting(ChatTarget):
+        is_one_call: ClassVar[bool] = False
+
+        async def answer(self, opening, candidate, case, repeat, ask):
+            reply = await super().answer(opening, candidate, case, repeat, ask)
+            return replace(reply, text=f"{reply.text}!")
 
     class Shouted(Evaluation):
         target: ClassVar[type[Target]] = Shouting

@@ -1,7 +1,6 @@
-"""Toys made as the recipes of ARCHITECTURE.md say: scorer, strategy, agent, provider, target."""
+"""Toys made as the recipes of ARCHITECTURE.md say: scorer, strategy, agent, provider."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -10,11 +9,10 @@ from workers.engine.agents import Agent, Call
 from workers.engine.http import Client
 from workers.engine.kinds.evolve.operators import WritingOperator
 from workers.engine.providers import Manner, Servers
-from workers.engine.records import Candidate, Case, Judgement, Reply, Request
+from workers.engine.records import Case, Judgement, Reply, Request
 from workers.engine.scorers.base import Scorer, expected_of, quote
 from workers.engine.strategies.options import Options
 from workers.engine.strategies.rounds import Pull, Rounds
-from workers.engine.targets import Ask, ChatTarget
 
 __all__ = ["Closing", "Echo", "FirstFew", "Shorten"]  # what a configuration may name
 
@@ -82,15 +80,3 @@ class Parrot:
 
     async def send(self, request: Request) -> Reply:
         return Reply(str(request.body["messages"][-1]["content"]), latency_ms=0.0)
-
-
-class Shouting(ChatTarget):
-    """Says what was answered, louder."""
-
-    is_one_call: ClassVar[bool] = False
-
-    async def answer(
-        self, opening: Request | None, candidate: Candidate, case: Case, repeat: int, ask: Ask
-    ) -> Reply:
-        reply = await super().answer(opening, candidate, case, repeat, ask)
-        return replace(reply, text=f"{reply.text}!")

@@ -5,7 +5,7 @@ One site for a whole package of stories, served as a person does it, stopped wit
     @pytest.fixture(scope="package")
     def site(tmp_path_factory):
         with ServedSite(tmp_path_factory.mktemp("site")) as site:
-            yield site              # site.url, .setup_link, .simulator, .database, .make_token()
+            yield site              # site.url, .setup_link, .simulator, .database, .manage()
 
     site.simulator.change(hold_after=20)    # SimulatorClient: change, play, ledger, requests
     site.come_to_rest()                     # between stories
@@ -131,10 +131,6 @@ class Site:
         done = subprocess.run(argv, env=self.env, capture_output=True, text=True)
         assert done.returncode == 0, f"{arguments} ended with {done.returncode}: {done.stderr}"
         return done.stdout
-
-    def make_token(self) -> str:
-        """Of a service that may do everything."""
-        return self.manage("create_token", "own").strip()
 
     @cached_property
     def person(self) -> Person:

@@ -47,6 +47,8 @@ class Provider:
     """A person signs in at once. It checks client, redirect address and PKCE as a provider does,
     with real keys and signatures, and can be told to lie."""
 
+    issuer = ""
+
     def __init__(self):
         self._codes = {}
         self.be_honest()

@@ -11,19 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Dialog,
-    Frame,
-    Page,
-    Request,
-    Response,
-    WebSocket,
-    expect,
-    sync_playwright,
-)
+from playwright import sync_api
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from scripts.install_chromium import find_chromium
 from tests.e2e.inspection import WIDE, faults_of
@@ -129,7 +118,7 @@ class Witness:
         """An answer that is meant, as the 404 of a page that does not exist."""
         self._expected.add((status, f"{self._site_url}{path}"))
 
-    def _on_console(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: sync_api.ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
             return
         is_status = message.text.startswith("Failed to load resource: the server responded")
@@ -139,28 +128,28 @@ class Witness:
             return  # a page waits so long for a socket, and then tries anew; that is no failure
         self.complaints.append(f"console: {message.text}")
 
-    def _on_dialog(self, dialog: Dialog) -> None:
+    def _on_dialog(self, dialog: sync_api.Dialog) -> None:
         self.dialogs.append(f"{dialog.type}: {dialog.message}")
         dialog.accept()
 
-    def _on_request(self, request: Request) -> None:
+    def _on_request(self, request: sync_api.Request) -> None:
         if not request.url.startswith((self._site_url, "data:", "blob:")):
             self.complaints.append(f"request to another site: {request.url}")
 
-    def _on_request_failed(self, request: Request) -> None:
+    def _on_request_failed(self, request: sync_api.Request) -> None:
         # A page that is left takes back what it asked for; that is no failure.
         if request.failure != "net::ERR_ABORTED":
             self.complaints.append(f"failed: {request.method} {request.url}: {request.failure}")
 
-    def _on_response(self, response: Response) -> None:
+    def _on_response(self, response: sync_api.Response) -> None:
         if response.status >= 400 and (response.status, response.url) not in self._expected:
             self.complaints.append(f"{response.status} for {response.url}")
 
-    def _on_websocket(self, socket: WebSocket) -> None:
+    def _on_websocket(self, socket: sync_api.WebSocket) -> None:
         socket.on("framereceived", lambda payload: count(self.frames, payload))
         socket.on("framesent", lambda payload: count(self.sent, payload))
 
-    def _on_navigated(self, frame: Frame) -> None:
+    def _on_navigated(self, frame: sync_api.Frame) -> None:
         if frame is self._page.main_frame:
             self.navigations.append(frame.url)
 

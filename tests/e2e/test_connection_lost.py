@@ -12,7 +12,6 @@ from tests.e2e.conftest import open_context
 from tests.e2e.run_page import (
     PASSWORD,
     USERNAME,
-    assert_page_equals_database,
     diary,
     document,
     launch,
@@ -21,6 +20,7 @@ from tests.e2e.run_page import (
     run_number,
     wait_until_final,
 )
+from tests.e2e.test_first_minute import assert_page_equals_database
 from tests.harness.patience import wait_until
 
 pytestmark = pytest.mark.late

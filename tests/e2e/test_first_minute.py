@@ -5,14 +5,18 @@ typed in the browser is found again by a file."""
 import json
 import os
 import re
+from statistics import median_low
+from typing import NamedTuple
 from unittest.mock import patch
 
 import pytest
 from playwright.sync_api import expect
 
+from runs import formatting
 from scripts.first_hour import Tried, Walk, walk_all
 from tests.e2e.conftest import DEMO_LIMIT, DEMO_TRIALS, NO_SCORES
-from tests.e2e.run_page import LARGEST_SHIFT, assert_page_equals_database, live_texts
+from tests.e2e.run_page import LARGEST_SHIFT, live_texts, run_number
+from workers.engine.statistics.clusters import Clusters, estimate_clustered
 from workers.simulator.demo import make_questions
 
 pytestmark = pytest.mark.late
@@ -28,6 +32,35 @@ COLOURS_OF_CELLS = """() => {
     }
     return [...colours].filter(([colour, dots]) => dots > 2000 && !colour.endsWith(" 0"));
 }"""
+READ_BAR = """() => Object.fromEntries([...document.querySelectorAll("[data-segment]")].map(
+    (part) => [part.dataset.segment, Number(part.getAttribute("width"))]))"""
+READ_ROWS = """() => [...document.querySelectorAll("[data-rows] tr:has(a)")].map((row) => {
+    const cell = (name) => row.querySelector(`[data-label="${name}"]`).innerText.trim();
+    const names = ["Model", "Score", "95 % interval", "n", "Cached"];
+    return [row.querySelector("a").textContent, ...names.map(cell)];
+})"""
+SCORES = """
+    SELECT candidate_id, case_id, value, error_class != '', cached, latency_ms FROM runs_score
+    WHERE run_id = :run
+"""
+CANDIDATES = """
+    SELECT id, json_extract(document, '$.prompt.name'),
+           json_extract(document, '$.model.endpoint') || '/'
+               || json_extract(document, '$.model.model')
+    FROM runs_candidate WHERE run_id = :run
+"""
+MORE_THAN_A_BIN = 0.06  # latencies are kept in bins that are 8 % wide
+
+
+class Scored(NamedTuple):
+    """A row of the table of scores."""
+
+    candidate: int
+    case: int
+    value: float | None
+    is_failed: bool
+    is_cached: bool
+    latency_ms: float | None
 
 
 def test_the_printed_link_leads_to_numbers_that_move_without_a_reload_or_a_shift(first_minute):
@@ -58,6 +91,75 @@ def test_at_the_end_the_page_equals_the_database_and_the_providers_ledger(first_
     assert texts["calls"] == f"{DEMO_TRIALS} sent, 0 retried, 0 throttled"
     assert ledger["peak_in_flight"] <= DEMO_LIMIT
     assert ledger["duplicates"]["extra_calls"] == 0
+
+
+def assert_page_equals_database(page, database):
+    """Every number of a finished run that can be counted in its Score rows."""
+    run = run_number(page)
+    rows = [Scored(*row) for row in database.rows(SCORES, run=run)]
+    texts = live_texts(page)
+    score, interval = estimated(rows)
+    done, failed = len(rows), sum(row.is_failed for row in rows)
+    scored, cached = scored_of(rows), sum(row.is_cached for row in rows)
+    parts = {"fresh": scored - cached, "cached": cached, "failed": failed}
+    expected = {
+        **{name: formatting.count(number) for name, number in parts.items()},
+        "progress": f"{done:,} of {done:,} trials",
+        "done": formatting.count(done),
+        "errors": formatting.count(failed),
+        "waiting": "0",
+        "in_flight": "0",
+        "score": score,
+        "score_interval": interval,
+        "cache_rate": formatting.percent(cached / done),
+    }
+    assert {name: texts[name] for name in expected} == expected
+    assert_latency_equals(texts["latency_p50"], rows)
+    widths = page.evaluate(READ_BAR)
+    for name, number in parts.items():
+        assert abs(widths[name] - 100 * number / done) < 0.01, (name, widths)
+    assert_leaderboard_equals(page, rows, database.rows(CANDIDATES, run=run))
+
+
+def assert_latency_equals(text, rows):
+    """Of the calls that were made."""
+    made = [row.latency_ms for row in rows if row.latency_ms is not None and not row.is_cached]
+    median_ms = median_low(made)
+    low, high = median_ms * (1 - MORE_THAN_A_BIN) - 1, median_ms * (1 + MORE_THAN_A_BIN) + 1
+    low, high = (shown_milliseconds(formatting.milliseconds(edge)) for edge in (low, high))
+    assert low <= shown_milliseconds(text) <= high, f"{text} for {median_ms} ms"
+
+
+def assert_leaderboard_equals(page, rows, candidates):
+    expected = []
+    for number, prompt, model in candidates:
+        own = [row for row in rows if row.candidate == number]
+        n = f"{formatting.count(scored_of(own))} / {formatting.count(len(own))}"
+        cached = formatting.count(sum(row.is_cached for row in own))
+        expected.append([prompt, model, *estimated(own), n, cached])
+    shown = page.evaluate(READ_ROWS)
+    assert sorted(shown) == sorted(expected)
+    scores = [float(row[2]) for row in shown]
+    assert scores == sorted(scores, reverse=True), "the best does not come first"
+
+
+def scored_of(rows):
+    return sum(row.value is not None for row in rows)
+
+
+def estimated(rows):
+    """The score and its interval, by the cases that were asked."""
+    by_case: dict[int, list[float]] = {}
+    for row in rows:
+        by_case.setdefault(row.case, []).extend([] if row.value is None else [row.value])
+    found = estimate_clustered(Clusters.of(list(by_case.values())))
+    assert found, "no trial was scored"
+    return formatting.score(found.value), formatting.score_interval(found.low, found.high)
+
+
+def shown_milliseconds(text):
+    number, _, unit = text.partition(" ")
+    return float(number) * {"ms": 1, "s": 1000}[unit]
 
 
 def test_the_pictures_are_drawn_without_a_reload(first_minute):

@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.run_page import RUN_PAGE, assert_page_equals_database, live_texts, wait_until_final
+from tests.e2e.run_page import RUN_PAGE, live_texts, wait_until_final
+from tests.e2e.test_first_minute import assert_page_equals_database
 
 pytestmark = pytest.mark.late
 

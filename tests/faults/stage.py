@@ -11,8 +11,6 @@ from http import HTTPStatus
 from random import Random
 from typing import Any, NamedTuple
 
-import redis
-
 from evalsite.embedded.loose_parts import LoggedProcess
 from tests.faults.checker import Bounds, check_run, table_hash
 from tests.harness.processes import states_of_threads
@@ -191,9 +189,6 @@ class Stage:
             time.sleep(WRITING_SECONDS)
             stand_still(part)
         return time.monotonic()
-
-    def empty_redis(self) -> None:
-        redis.Redis.from_url(self.site.env["REDIS_URL"]).flushall()
 
 
 def stand_still(part: LoggedProcess) -> None:

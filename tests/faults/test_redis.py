@@ -20,6 +20,10 @@ SECONDS_PER_MINUTE = 60.0
 LATE_SECONDS = 2.0  # a busy machine delivers calls later than it let them go
 
 
+def redis_of(stage):
+    return redis.Redis.from_url(stage.site.env["REDIS_URL"])
+
+
 @pytest.mark.row("9", "kill -9 of Redis, started again", "no gap above 10 s", is_short=True)
 def test_redis_is_killed(stage):
     """It comes back with its append-only file."""
@@ -40,7 +44,7 @@ def test_redis_is_emptied_under_a_rate(stage):
     per_minute = 1800
     act = stage.launch(Load(240, 100, 10), endpoint={"requests_per_minute": per_minute})
     act.wait_for_share(0.5, 120)
-    stage.empty_redis()
+    redis_of(stage).flushall()
     act.finish(180)
     stage.figure("gap_seconds", longest_gap(stage.site), most=stage.bar(15))
     check_windows(stage, "calls", [1] * act.calls(), per_minute)
@@ -53,7 +57,7 @@ def test_redis_is_emptied_several_times(stage):
     act = stage.launch(SHORT)
     for share in (0.2, 0.4, 0.6, 0.8):
         act.wait_for_share(share)
-        stage.empty_redis()
+        redis_of(stage).flushall()
     act.finish(90)
     stage.figure("gap_seconds", longest_gap(stage.site), most=stage.bar(15))
     act.check()
@@ -104,7 +108,7 @@ def notes_of_redis(act):
 def test_redis_takes_no_more(stage):
     act = stage.launch(SHORT)
     act.wait_for_share(0.3)
-    client = redis.Redis.from_url(stage.site.env["REDIS_URL"])
+    client = redis_of(stage)
     used = int(client.info("memory")["used_memory"])
     client.config_set("maxmemory", used + SPARE_BYTES)
     with suppress(redis.RedisError):  # it was full already, which is what is wanted
@@ -156,7 +160,7 @@ def crash_under(stage, limit):
     stage.site.redis.kill()
     stage.site.start_again(stage.site.redis)
     act.wait_for_share(0.6, 120)
-    stage.empty_redis()
+    redis_of(stage).flushall()
     act.finish(300)
     act.check(wasted=2 * act.load.slots)
     return act

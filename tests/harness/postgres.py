@@ -7,13 +7,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
 from evalsite.embedded.child_processes import die_with_parent
-from tests.harness.patience import PATIENCE_SECONDS
+from tests.harness.patience import wait_until
 
 SUPERUSER = "postgres"
 
@@ -77,15 +76,14 @@ class PostgresServer:
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, **self._as_user)
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        pid_file = self._data / "postmaster.pid"
-        while not (pid_file.exists() and "ready" in pid_file.read_text()):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(
-                    f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-2000:]}"
-                    " Set DATABASE_URL to one that runs."
-                )
-            time.sleep(0.02)
+        pid_file, log = self._data / "postmaster.pid", self.folder / "log"
+
+        def is_ready() -> bool:
+            told = f"It did not start; set DATABASE_URL to one that runs: {log.read_text()[-2000:]}"
+            assert self._process.poll() is None, told
+            return pid_file.exists() and "ready" in pid_file.read_text()
+
+        wait_until(is_ready)
 
     def _reachable_binaries(self) -> Path:
         """The newest version, where it was installed; or a copy, with the shared libraries where

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from tests.harness.patience import PATIENCE_SECONDS
 from workers.engine.errors import CallError, ScorerFailed
 from workers.engine.plugins import install_plugins
-from workers.engine.records import Case, Facts, Judgement, Reply, Request
+from workers.engine.records import Case, Facts, Judgement, Request
 from workers.engine.scorers.base import Ask, AskingScorer, FactScorer, Scorer
 from workers.engine.spec.model_choice import ModelChoice
 from workers.engine.targets.chat import chat_request
@@ -121,8 +121,8 @@ class Asks(AskingScorer):
     model: ModelChoice
 
     async def judge_by_asking(self, answer: str, case: Case, ask: Ask) -> Judgement:
-        if case.position == 1:
-            await self._ask_for_ever(ask)
+        while case.position == 1:
+            await ask(self._request(os.urandom(8).hex()))
         if case.position == 2:
             await ask(Request("nowhere", "none", "/chat/completions", {"messages": []}))
         first, second = await asyncio.gather(*(self._twice(ask, part) for part in "ab"))
@@ -136,10 +136,6 @@ class Asks(AskingScorer):
         """The second call of one of them comes before the first of the other, when it is known."""
         said = await ask(self._request(f"first {part}"))
         return (await ask(self._request(f"second {said.text}"))).text
-
-    async def _ask_for_ever(self, ask: Ask) -> Reply:
-        while True:
-            await ask(self._request(os.urandom(8).hex()))
 
     def _request(self, text: str) -> Request:
         message = {"role": "user", "content": text}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
+from math import inf
 from random import Random
 from typing import Any, NamedTuple
 
@@ -70,14 +71,10 @@ class Stage:
         if not holds:
             self.violations.append(what)
 
-    def figure(self, name: str, value: float, most: float | None = None) -> None:
+    def figure(self, name: str, value: float, most: float = inf, *, least: float = -inf) -> None:
         """A number for the report, and its bar if it has one."""
         self.figures[name] = round(value, 2)
-        if most is not None:
-            self.expect(value <= most, f"{name} is {value:.2f}, more than {most}")
-
-    def at_least(self, name: str, value: float, least: float) -> None:
-        self.figures[name] = round(value, 2)
+        self.expect(value <= most, f"{name} is {value:.2f}, more than {most}")
         self.expect(value >= least, f"{name} is {value:.2f}, less than {least}")
 
     def bar(self, seconds: float) -> float:

@@ -47,7 +47,8 @@ def faulty_rows(act, count):
 
 def check_others(act, faulty):
     """Nothing else is disturbed: every other trial has a value."""
-    act.stage.at_least("healthy_trials", act.scores("value IS NOT NULL"), act.load.trials - faulty)
+    healthy = act.scores("value IS NOT NULL")
+    act.stage.figure("healthy_trials", healthy, least=act.load.trials - faulty)
 
 
 def expect_classes(act, orders):

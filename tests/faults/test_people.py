@@ -160,7 +160,7 @@ def test_cached_answers_are_damaged(stage):
     damaged = stage.site.database.change(
         "UPDATE runs_cachedreply SET text = text || '0' WHERE substr(key, 1, 1) < '5'"
     )
-    stage.at_least("damaged", damaged, 1)
+    stage.figure("damaged", damaged, least=1)
     before = act.calls()
     run = stage.site.person.ask("launch", document=own_document(stage, act.load, act.endpoint))
     again = Act(stage, run, act.load, act.reference)
@@ -192,7 +192,7 @@ def test_edited_in_mid_run(stage):
     fresh = f"{crc32(f'Bearer {new}'.encode()):08x}"
     old = [row["arrival"] - asked for row in calls if row["key"] != fresh]
     stage.figure("old_key_seconds", max(old), most=stage.bar(OLD_KEY_SECONDS))
-    stage.at_least("calls_with_new_key", len(calls) - len(old), 1)
+    stage.figure("calls_with_new_key", len(calls) - len(old), least=1)
     act.check(wasted=0)
 
 
@@ -214,7 +214,7 @@ def test_small_runs_behind_a_huge_one(stage):
     share = (time.monotonic() - began) / max(alone_seconds, 0.5)
     stage.figure("small_runs_slower_by", share, most=4)
     planned = database.one(f"SELECT planned FROM runs_run WHERE id = {huge.run}")
-    stage.at_least("trials_of_the_huge_one", planned, HUGE - 999)
+    stage.figure("trials_of_the_huge_one", planned, least=HUGE - 999)
     huge.command("cancel")
 
 

@@ -44,11 +44,11 @@ def slow_answers(stage, fault):
     act.finish(180)
     rows = read_ledger(stage.site)
     held = [row["end"] - row["arrival"] for row in rows if row["fault"] == fault]
-    stage.at_least("slow_calls", len(held), 1)
+    stage.figure("slow_calls", len(held), least=1)
     stage.figure("longest_call_seconds", max(held), most=stage.bar(DEADLINE_SECONDS + 1))
     # Of a short run the beginning is a large part, and others may work beside it.
     least = 0.9 if stage.is_full else 0.9 / BUSY_FACTOR
-    stage.at_least("throughput_share", throughput_share(rows, act.load, fault), least)
+    stage.figure("throughput_share", throughput_share(rows, act.load, fault), least=least)
     if stage.is_full:
         act.check(cut_after=DEADLINE_SECONDS - ON_ITS_WAY_SECONDS)
     else:
@@ -77,7 +77,7 @@ def test_connections_are_reset(stage):
     act = stage.launch(SHORT, limits={"attempts": PATIENCE}, provider={"reset_rate": 0.1})
     act.finish(180)
     resets = stage.site.simulator.ledger()["by_fault"].get("reset", 0)
-    stage.at_least("resets", resets, 1)
+    stage.figure("resets", resets, least=1)
     retries = act.calls() - act.load.trials
     stage.expect(retries == resets, f"{resets} resets led to {retries} retries")
     act.check(wasted=resets)
@@ -131,7 +131,7 @@ def refused_in(rows):
 def check_cuts(act):
     """One cut for each episode, and what is left settles at what the provider takes."""
     cuts = [event["second"] for event in act.events("limit") if "429" in event["reason"]]
-    act.stage.at_least("cuts", len(cuts), 1)
+    act.stage.figure("cuts", len(cuts), least=1)
     apart = min((later - earlier for earlier, later in pairwise(cuts)), default=COOLDOWN_SECONDS)
     act.stage.expect(apart >= COOLDOWN_SECONDS - 1, f"two cuts were only {apart} s apart")
     rows = read_ledger(act.site)

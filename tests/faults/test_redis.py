@@ -81,7 +81,7 @@ def test_redis_is_gone_for_a_while(stage):
         stage.figure("resumed_seconds", resumed, most=stage.bar(30))
         act.finish(120)
         audience.check()
-    stage.at_least("noted", notes_of_redis(act), 2)  # that it is away, and that it is back
+    stage.figure("noted", notes_of_redis(act), least=2)  # that it is away, and that it is back
     act.check()
 
 
@@ -119,7 +119,7 @@ def test_redis_takes_no_more(stage):
         client.config_set("maxmemory", 0)
         client.delete("filler")
     act.finish(120)
-    stage.at_least("noted", notes_of_redis(act), 1)
+    stage.figure("noted", notes_of_redis(act), least=1)
     act.check(wasted=act.load.slots)
 
 

@@ -105,7 +105,7 @@ def test_workers_crash_at_failpoints(stage):
     finally:
         site.workers = everybody
     stage.figure("runs", runs)
-    stage.at_least("crashes", crashes, len(CRASH_PLACES) * wanted)
+    stage.figure("crashes", crashes, least=len(CRASH_PLACES) * wanted)
 
 
 class Crew:
@@ -182,7 +182,7 @@ def freeze_one_worker(stage):
     wait_for(lambda: not stage.leases_of(victim), 30, "the frozen one lets go")
     discarded = sum(event["scores"] for event in act.events("discarded"))
     least = 1 if stage.is_full else 0  # in so few seconds it may have had nothing unwritten
-    stage.at_least("results_discarded", discarded, least)
+    stage.figure("results_discarded", discarded, least=least)
     act.check(wasted=2 * act.load.slots)  # what it had in flight, and what it held unwritten
 
 

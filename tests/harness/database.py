@@ -58,10 +58,3 @@ class Database:
 
     def done(self, run: int) -> int:
         return self.count("runs_score", f"run_id = {run}")
-
-    def tables(self) -> list[str]:
-        if isinstance(self._address, str):
-            query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        else:
-            query = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        return [row[0] for row in self.rows(query)]

@@ -7,9 +7,7 @@ machines that may have other things to do.
 import time
 from collections.abc import Callable
 
-PATIENCE_SECONDS = (
-    240.0  # less than the `timeout` of pyproject.toml, so that tests can say what hangs
-)
+PATIENCE_SECONDS = 240.0  # less than the `timeout` of pyproject.toml: tests can say what hangs
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:

@@ -54,17 +54,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     """A wrapper, so that it comes before pytest-django loads the settings."""
     atexit.register(running.close)  # for the ends that pytest does not announce, as a bad conftest
     is_one_of_many = "PYTEST_XDIST_WORKER" in os.environ
-    if is_one_of_many:
-        let_children_be_interrupted()
+    if is_one_of_many:  # pytest-xdist ignores Ctrl-C, and what is ignored stays so in children
+        signal.signal(signal.SIGINT, lambda *_: None)
     hands_out = bool(early_config.known_args_namespace.numprocesses) and not is_one_of_many
     start_services(needs_redis=not hands_out, is_one_of_many=is_one_of_many)
     yield
-
-
-def let_children_be_interrupted() -> None:
-    """pytest-xdist ignores Ctrl-C in its processes, and what is ignored stays so in what they
-    start; what is handled does not."""
-    signal.signal(signal.SIGINT, lambda *_: None)
 
 
 @pytest.hookimpl(trylast=True)

@@ -31,9 +31,8 @@ def somebody(name: str = "ada") -> User:
     )[0]
 
 
-def make_endpoint(name: str, key: str, **fields: Any) -> int:
-    endpoint = save_endpoint(somebody(), Endpoint(name=name, **fields), key)
-    return int(endpoint.pk)
+def make_endpoint(name: str, key: str, **fields: Any) -> None:
+    save_endpoint(somebody(), Endpoint(name=name, **fields), key)
 
 
 def change_endpoint(name: str, key: str | None = None, **fields: Any) -> None:
@@ -77,13 +76,13 @@ def read_key(name: str) -> str:
     return decrypt(Endpoint.objects.get(name=name).key_ciphertext)
 
 
-def forget_answers() -> int:
+def forget_answers() -> None:
     """Also that equal calls have just landed, or who asks again would wait for their answers."""
     time.sleep(2 * LINGER_SECONDS)  # until the last have said so
     client = redis.Redis.from_url(settings.REDIS_URL)
     if landed := list(client.scan_iter("flight:*")):
         client.delete(*landed)
-    return CachedReply.objects.all().delete()[0]
+    CachedReply.objects.all().delete()
 
 
 def make_token() -> str:

@@ -1,19 +1,13 @@
-"""What the workers' tests share: people and runs that other processes see, too."""
+"""What the workers' tests share: documents, and runs that other processes see, too."""
 
 import pytest
 import redis.asyncio
 
 from runs.services.chunks.planning import advance_run
 from runs.services.runs import create_run
-from tests.harness.factories import make_person
 from tests.harness.work import document, endpoint, selection, simulator
 
 __all__ = ["document", "endpoint", "selection", "simulator"]
-
-
-@pytest.fixture
-def alice(transactional_db):
-    return make_person("alice")
 
 
 @pytest.fixture

@@ -84,9 +84,9 @@ def test_cases_that_a_kind_makes_belong_to_its_runs(alice, made, simulator):
     assert compare_runs(run, twin).pairs == 10
     assert compare_runs(run, other).pairs == 6  # the three sums that both have
     client = client_of(alice)
-    trial = client.get(reverse("trial", args=[run.pk, 0])).content.decode()
+    trial = client.get(reverse("trial", args=[run.pk, 0])).text
     assert "What is 0 + 30?" in trial
-    about = client.get(reverse("run_configuration", args=[run.pk])).content.decode()
+    about = client.get(reverse("run_configuration", args=[run.pk])).text
     assert "5 rows" in about
     assert client.get(run.dataset.get_absolute_url()).status_code == 200
     again = client.get(reverse("run_new"), {"run": run.pk}).context["filled"]
@@ -98,7 +98,7 @@ def test_cases_that_a_kind_makes_belong_to_its_runs(alice, made, simulator):
     stranger = client_of(make_person("bob"))
     assert stranger.get(run.dataset.get_absolute_url()).status_code == 404
     for page in (reverse("datasets"), reverse("run_new")):
-        assert "cases made by" not in client.get(page).content.decode()
+        assert "cases made by" not in client.get(page).text
     with pytest.raises(DatasetError, match="so are called rows of runs"):
         store_rows(alice, "cases made by toy", [{"question": "1?"}])
     prune_runs(now() + timedelta(days=1))
@@ -140,8 +140,8 @@ def test_the_first_rows_are_judged_by_a_column_they_name(alice, both, selection,
     assert (found.pairs, found.changed()) == (10, [])
     set_expected_column(gsm8k, "question")
     assert some.document["expected"] == "answer"
-    page = client_of(alice).get(reverse("trial", args=[some.pk, 0])).content.decode()
+    page = client_of(alice).get(reverse("trial", args=[some.pk, 0])).text
     assert "#### " in page
     assert "column answer" in page
-    about = client_of(alice).get(reverse("run_configuration", args=[some.pk])).content.decode()
+    about = client_of(alice).get(reverse("run_configuration", args=[some.pk])).text
     assert "5 of 20 rows" in " ".join(about.split())

@@ -41,10 +41,6 @@ def twins(alice, document):
     }
 
 
-def owners(run):
-    return set(run.chunks.values_list("owner", flat=True))
-
-
 def test_equal_trials_of_two_processes_send_one_call_per_repeat(alice, twins, simulator):
     simulator.change(hold_after=0)
     twins["repeats"] = 2
@@ -56,16 +52,13 @@ def test_equal_trials_of_two_processes_send_one_call_per_repeat(alice, twins, si
     assert run.state == RunState.COMPLETED
     assert simulator.ledger()["total"] == run.calls_sent == 2
     assert (run.done, run.cached) == (2 * EQUAL, 2 * EQUAL - 2)
-    assert len(owners(run)) == 2
-    joined = sum(row[0][0] == "joined an equal call" for row in attempts_of(run))
+    assert run.chunks.values("owner").distinct().count() == 2
+    attempts = run.scores.values_list("attempts", flat=True)
+    joined = sum(row[0][0] == "joined an equal call" for row in attempts)
     assert run.calls_joined == joined > 0
     text = take_snapshot(run)["text"]["cache_context"]
     stored = run.cached - joined
     assert text == f"2 sent, {stored:,} from cache, {joined:,} shared with identical calls"
-
-
-def attempts_of(run):
-    return list(run.scores.values_list("attempts", flat=True))
 
 
 @pytest.mark.postgresql("unique rows: several workers store the same answers")

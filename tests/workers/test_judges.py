@@ -101,9 +101,7 @@ def test_embeddings_travel_together_and_pages_show_what_judges_said(alice, judge
 
 
 def check_pages(alice, score):
-    page = (
-        client_of(alice).get(reverse("trial", args=[score.run_id, score.position])).content.decode()
-    )
+    page = client_of(alice).get(reverse("trial", args=[score.run_id, score.position])).text
     assert "What the judges were asked" in page
     assert "You are a strict judge." in page
     assert "A vector of 768 numbers: " in page

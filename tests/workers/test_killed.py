@@ -177,7 +177,7 @@ def test_a_killed_worker_changes_nothing_of_a_lineage(alice, evolve, simulator):
     assert record["best_fitness"] == report.best_fitness
     assert record["total_generations"] == len(record["generation_results"]) == GENERATIONS
     assert record["total_evaluations"] == run.asked
-    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    page = client.get(reverse("run", args=[run.pk])).text
     for text in ("Fitness by generation", "What made better prompts", report.best.name):
         assert text in page
     assert "&lt;b&gt;" in page
@@ -276,16 +276,16 @@ def test_a_killed_worker_changes_nothing_of_a_rollout_and_leaves_no_process(alic
 
 def look_at_its_pages(alice, run, digest):
     client = client_of(alice)
-    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    page = client.get(reverse("run", args=[run.pk])).text
     for text in (*GRIDS, "12 of 12 episodes", digest, "Watch"):
         assert text in page
     assert "<b>foragers" not in page
     replay = client.get(reverse("run", args=[run.pk]), {"episode": "1", "step": "3"})
-    shown = replay.content.decode()
+    shown = replay.text
     assert "Step 3 of" in shown
     assert shown.count('class="replay-agent replay-policy-0"') == 4
     rows = client.get(reverse("run_leaderboard", args=[run.pk]), {"mission": "grid/maze"})
-    assert "Episodes of grid/maze" in rows.content.decode()
+    assert "Episodes of grid/maze" in rows.text
     files = {
         name: client.get(reverse("run_file", args=[run.pk, name]))
         for name in ("rollout.json", "summary.json", "summary.yaml")
@@ -298,7 +298,7 @@ def look_at_its_pages(alice, run, digest):
     summary = files["summary.json"].json()["missions"][0]
     assert summary["mission_name"] == "grid/harvest"
     assert summary["mission_summary"]["episodes"] == 4
-    assert "mission_name: grid/harvest" in files["summary.yaml"].content.decode()
+    assert "mission_name: grid/harvest" in files["summary.yaml"].text
     api = Asker(alice, Scope.READ)
     board = api.get(f"/runs/{run.pk}/board").json()
     assert board == {"kind": "rollout", **record}

@@ -166,7 +166,7 @@ def test_a_mutation_is_told_that_its_calls_wait_at_ollama(alice, crowded, ollama
     assert told in event.message
     assert event.data["size"] < event.data["tried"]
     assert run_detail(run).advice == [event.message]
-    assert told in client_of(alice).get(reverse("run", args=[run.pk])).content.decode()
+    assert told in client_of(alice).get(reverse("run", args=[run.pk])).text
     state = (read_permits([(ollama.pk, MODEL)]) or {})[ollama.pk, MODEL]
     assert 0 < state.bears < 32
     assert state.limit is not None

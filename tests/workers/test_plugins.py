@@ -273,13 +273,13 @@ def test_each_call_is_shown_and_cached_answers_keep_their_price(alice, fan, simu
     assert all(price > 0 for price in prices_of(second).values())
     score = first.scores.get(position=0)
     assert [call[0] for call in score.calls or ()] == ["triage", *["fan.draft"] * 5]
-    page = client_of(alice).get(score.get_absolute_url()).content.decode()
+    page = client_of(alice).get(score.get_absolute_url()).text
     assert "1. triage" in page
     assert "Run again" not in page
     assert "6. fan.draft" in page
     assert "Skipped: vote." in page
     assert "A router chose another step." in page
-    cached = client_of(alice).get(second.scores.get(position=0).get_absolute_url()).content.decode()
+    cached = client_of(alice).get(second.scores.get(position=0).get_absolute_url()).text
     assert "Without cache" in cached
 
 

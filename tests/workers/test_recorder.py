@@ -2,11 +2,9 @@
 what a database without room does not take is written when it has some."""
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError, connection, connections
-from django.utils import timezone
 
 import workers.recorder
 from runs.models import Chunk, ChunkState
@@ -15,6 +13,7 @@ from runs.services.chunks.recovery import reclaim_expired
 from runs.services.runs import create_run
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.workers.by_hand import lease_of
+from tests.workers.test_recording import expire
 from workers.database_thread import in_database
 from workers.engine.ending_tasks import end_tasks
 from workers.engine.records import Score
@@ -35,12 +34,17 @@ def first_chunk(run):
     return int(run.chunks.all()[0].pk)
 
 
-def lease_again(chunk_id):
+def lease_again(lost):
     """The worker was frozen for longer than its lease; then it takes the same chunk."""
-    past = timezone.now() - timedelta(minutes=1)
-    Chunk.objects.filter(pk=chunk_id).update(lease_until=past)
+    expire(lost.lease)
     reclaim_expired()
-    return lease_of(chunk_id)
+    return lease_of(lost.chunk_id)
+
+
+@pytest.fixture
+async def lost(run, recorder):
+    """Its lease ends before the worker is done with it."""
+    return recorder.open(await in_database(lease_of, await in_database(first_chunk, run)))
 
 
 def answered(chunk, count):
@@ -52,28 +56,24 @@ def stored(run, chunk_id):
     return run.scores.count(), Chunk.objects.get(pk=chunk_id).state
 
 
-async def test_the_late_end_of_a_lost_lease_does_not_end_the_next_one(run, recorder):
-    chunk_id = await in_database(first_chunk, run)
-    lost = recorder.open(await in_database(lease_of, chunk_id))
-    leased = await in_database(lease_again, chunk_id)
+async def test_the_late_end_of_a_lost_lease_does_not_end_the_next_one(run, recorder, lost):
+    leased = await in_database(lease_again, lost)
     recorder.add(lost, answered(lost, 1)[0])
     heir = recorder.open(leased)
     assert lost.lost.is_set()
     recorder.add(lost, answered(lost, 2)[1])
     await recorder.close(lost)
     await recorder.write()
-    assert await in_database(stored, run, chunk_id) == (0, ChunkState.LEASED)
+    assert await in_database(stored, run, lost.chunk_id) == (0, ChunkState.LEASED)
     for score in answered(heir, 6):
         recorder.add(heir, score)
     await recorder.close(heir)
     await recorder.write()
-    assert await in_database(stored, run, chunk_id) == (6, ChunkState.DONE)
+    assert await in_database(stored, run, lost.chunk_id) == (6, ChunkState.DONE)
 
 
-async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, recorder):
-    chunk_id = await in_database(first_chunk, run)
-    lost = recorder.open(await in_database(lease_of, chunk_id))
-    heir = await in_database(lease_again, chunk_id)
+async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, recorder, lost):
+    heir = await in_database(lease_again, lost)
     recorder.add(lost, answered(lost, 1)[0])
     writing = asyncio.create_task(recorder.write())
     await asyncio.sleep(0)  # it has taken what waits, and is being told that the lease is lost
@@ -83,13 +83,11 @@ async def test_what_comes_while_a_lost_lease_is_refused_is_dropped_with_it(run, 
     assert lost.lost.is_set()
     recorder.open(heir)
     await recorder.write()
-    assert await in_database(stored, run, chunk_id) == (0, ChunkState.LEASED)
+    assert await in_database(stored, run, lost.chunk_id) == (0, ChunkState.LEASED)
 
 
-async def test_what_is_left_of_a_chunk_is_known_of_each_lease(run, recorder):
-    chunk_id = await in_database(first_chunk, run)
-    lost = recorder.open(await in_database(lease_of, chunk_id))
-    heir = recorder.open(await in_database(lease_again, chunk_id))
+async def test_what_is_left_of_a_chunk_is_known_of_each_lease(recorder, lost):
+    heir = recorder.open(await in_database(lease_again, lost))
     trials = heir.lease.work.trials
     places = {place for trial in trials for place in models_of(heir.lease, trial.candidate)}
     lost.take(answered(lost, 1)[0])

@@ -123,11 +123,11 @@ def test_progress_is_of_evaluations_and_a_birth_none_can_fill_fails(alice, toy, 
 
 def check_page(alice, run):
     """Each role is shown, and evaluations only are ranked."""
-    page = client_of(alice).get(run.get_absolute_url()).content.decode()
+    page = client_of(alice).get(run.get_absolute_url()).text
     assert "40 of 40 trials" in page
     assert "evaluate: 40 trials, 40 sent, $0.00\n" in page
     assert "propose: 2 trials, 1 failed, 3 sent, $0.50</p>" in page
-    board = client_of(alice).get(reverse("run_leaderboard", args=[run.pk])).content.decode()
+    board = client_of(alice).get(reverse("run_leaderboard", args=[run.pk])).text
     assert board.count("/ 20</span>") == 2
     assert "child 2" in board
     assert "proposal" not in board
@@ -139,11 +139,11 @@ def check_scores(alice, run):
     scores = reverse("run_scores", args=[run.pk])
     told = client.get(scores, {"role": "propose"})
     assert [row.score.position for row in told.context["rows"]] == [CASES, CASES + 1]
-    assert "Answered" in told.content.decode()
-    assert '<option value="propose" selected>Propose</option>' in told.content.decode()
+    assert "Answered" in told.text
+    assert '<option value="propose" selected>Propose</option>' in told.text
     by_score = client.get(scores, {"sort": "-score"})
     assert by_score.context["total"] == 2 * CASES
-    trial = client.get(reverse("trial", args=[run.pk, CASES + 1])).content.decode()
+    trial = client.get(reverse("trial", args=[run.pk, CASES + 1])).text
     assert "Rewrite this prompt" in trial
     assert ">propose</span>" in trial
     assert "Expected" not in trial
@@ -169,7 +169,7 @@ def check_api(alice, run):
     assert {row["role"] for row in scores} == {"propose"}
     refused = asker.get(f"/runs/{run.pk}/scores", role="judge")
     assert refused.status_code == 422
-    assert "Choose one of: evaluate, propose." in refused.content.decode()
+    assert "Choose one of: evaluate, propose." in refused.text
 
 
 def check_files(alice, run):

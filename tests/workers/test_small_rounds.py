@@ -102,9 +102,7 @@ def go_on(lease, rounds):
 
 
 def results_of(lease, scores):
-    results = Results(leases={lease.chunk_id: lease})
-    results.scores[lease.chunk_id] = scores
-    return results
+    return Results(leases={lease.chunk_id: lease}, scores={lease.chunk_id: scores})
 
 
 @pytest.fixture

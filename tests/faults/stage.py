@@ -90,6 +90,7 @@ class Stage:
         orders: Sequence[dict[str, Any]] = (),
         provider: dict[str, Any] | None = None,
         held_at: float | None = None,
+        until: float = 0.0,
         is_known: bool = True,
         **changes: Any,
     ) -> Act:
@@ -97,7 +98,7 @@ class Stage:
         meet the same provider, with `orders` for it; only this one its settings `provider`.
 
         From the share `held_at` of the calls on, none is answered until `Act.let_go`: however late
-        we come, the run is not over."""
+        we come, the run is not over. It returns when the share `until` of them was made."""
         load = full if self.is_full and full else short
         document = self.document(load, **changes)
         reference = self.reference(document, orders) if is_known else ""
@@ -109,7 +110,9 @@ class Stage:
         settings = {"latency_ms": load.latency_ms, "jitter": 0.5, "hold_after": hold_after}
         self.site.simulator.change(**settings, **(provider or {}))
         run = self.site.person.ask("launch", document=document)
-        return Act(self, run, load, reference, name)
+        act = Act(self, run, load, reference, name)
+        act.wait_for_share(until)
+        return act
 
     def document(self, load: Load, **changes: Any) -> dict[str, Any]:
         """Three prompts on one model; `models` are names without their endpoint yet."""

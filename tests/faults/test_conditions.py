@@ -41,8 +41,7 @@ def test_a_worker_gets_no_more_memory(stage):
     stage.reference(stage.document(load), orders)
     for worker in stage.site.workers:
         worker.kill()  # new ones have no memory to spare from earlier work
-    act = stage.launch(load, None, orders=orders)
-    act.wait_for_share(0.3)
+    act = stage.launch(load, None, orders=orders, until=0.3)
     victim = stage.busy_worker()
     starve(victim)
     wait_for(lambda: not victim.is_alive or act.is_over(), 60, "the end of the starved one")

@@ -31,8 +31,7 @@ GOES_ON = "goes on by itself, same table; its keys are read only with the key fi
     is_short=True,
 )
 def test_postgresql_crashes(stage):
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.5)
+    act = stage.launch(SHORT, until=0.5)
     stage.site.postgres.crash()
     stage.site.postgres.launch()
     act.finish(90)
@@ -55,8 +54,7 @@ def restart_idle(stage):
 @pytest.mark.row("14", "no PostgreSQL for 90 s", "0 wasted calls", on="postgres")
 def test_postgresql_is_gone_for_longer_than_a_lease(stage):
     """What was paid is not asked again."""
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.4)
+    act = stage.launch(SHORT, until=0.4)
     stage.site.postgres.crash()
     time.sleep(90 if stage.is_full else 10)  # how long it is away
     stage.site.postgres.launch()
@@ -69,8 +67,7 @@ def test_postgresql_is_gone_for_longer_than_a_lease(stage):
 
 @pytest.mark.row("15", "SQLite locked for 5 s", "0 errors, 0 wasted calls")
 def test_another_program_locks_sqlite(stage):
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.4)
+    act = stage.launch(SHORT, until=0.4)
     path = stage.site.folder / "evalsite.sqlite3"
     with closing(sqlite3.connect(path, timeout=20, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -89,9 +86,8 @@ def test_another_program_locks_sqlite(stage):
 )
 def test_no_room_is_left(stage):
     """For Redis neither. Somebody makes room, and resumes the run."""
-    act = stage.launch(SHORT)
+    act = stage.launch(SHORT, until=0.4)
     site = stage.site
-    act.wait_for_share(0.4)
     ballast = site.folder / "ballast"
     fill_storage(ballast)
     began = time.monotonic()
@@ -129,8 +125,7 @@ def fill_storage(path):
 )
 def test_upgraded_while_paused(stage):
     site = stage.site
-    act = stage.launch(SHORT_COPIED)
-    act.wait_for_share(0.4)
+    act = stage.launch(SHORT_COPIED, until=0.4)
     act.command("pause")
     wait_for(lambda: act.state == "paused", 30, "the pause")
     for worker in site.workers:
@@ -152,8 +147,7 @@ def test_upgraded_while_paused(stage):
 )
 def test_cleaned_up_beside_a_live_run(stage):
     site, count = stage.site, stage.site.database.count
-    act = stage.launch(SHORT_COPIED)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT_COPIED, until=0.3)
     ended, live = count("runs_run", "ended IS NOT NULL"), act.done()
     with writing_beside(site.folder / "evalsite.sqlite3") as waits:
         site.manage("prune_runs", "--older-than-days", "0", "--yes")
@@ -215,8 +209,7 @@ def test_a_dump_goes_on_elsewhere(stage):
 
 def launch_and_wait(stage):
     """A run with results to copy, and where to."""
-    act = stage.launch(SHORT_COPIED)
-    act.wait_for_share(0.4)
+    act = stage.launch(SHORT_COPIED, until=0.4)
     wait_for(lambda: act.done() > 0, 30, "results to copy")
     return act, stage.site.folder.with_name(f"{stage.site.folder.name}-copy")
 

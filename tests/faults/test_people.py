@@ -180,8 +180,7 @@ def test_edited_in_mid_run(stage):
     site, trials = stage.site, 1998 if stage.is_full else SHORT.trials
     edited = {"name": f"edited-{stage.random.random()}", "rows": trials // len(DEMO_PROMPTS)}
     site.person.ask("make_dataset", **edited)
-    act = stage.launch(SHORT, dataset=edited["name"])
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, dataset=edited["name"], until=0.3)
     prices = {"sim-large": {"input": 2.5, "output": 10.0}}
     site.person.ask("make_dataset", **edited, again=True)
     asked = site.simulator.ledger()["uptime_seconds"]
@@ -203,8 +202,7 @@ def test_small_runs_behind_a_huge_one(stage):
     small, database = Load(trials=201, latency_ms=50, slots=20), stage.site.database
     stage.launch(small, None).finish(60)
     alone_seconds = stage.figures.pop("run_seconds")
-    huge = stage.launch(Load(999, 50, 20), None, repeats=HUGE // 999, is_known=False)
-    huge.wait_for_share(0.5)
+    huge = stage.launch(Load(999, 50, 20), None, repeats=HUGE // 999, is_known=False, until=0.5)
     document = own_document(stage, small, huge.endpoint, cache="off")
     runs = [stage.site.person.ask("launch", document=document) for _ in range(2)]
     began = time.monotonic()

@@ -89,8 +89,7 @@ def test_connections_are_reset(stage):
     "in a row at most 5 calls + slots + a probe in 15 s; resumed within 20 s",
 )
 def test_everything_fails_for_a_while(stage):
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, until=0.3)
     simulator = stage.site.simulator
     simulator.play({"match": {}, "times": None, "do": "status", "status": 503})
     seconds = 60 if stage.is_full else 10
@@ -168,8 +167,7 @@ def test_one_call_in_ten_fails(stage):
     "in all, paused after 3 in a row + slots; resumed and retried, same table",
 )
 def test_the_key_is_revoked(stage):
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, until=0.3)
     refuse_until_paused(act, {"do": "key"}, in_a_row=3)
     is_told = "in a row failed with “credentials”" in act.reason
     stage.expect(is_told, f"it says {act.reason}")

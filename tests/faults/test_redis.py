@@ -27,8 +27,7 @@ def redis_of(stage):
 @pytest.mark.row("9", "kill -9 of Redis, started again", "no gap above 10 s", is_short=True)
 def test_redis_is_killed(stage):
     """It comes back with its append-only file."""
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.4)
+    act = stage.launch(SHORT, until=0.4)
     stage.site.redis.kill()
     time.sleep(1)  # how long it is away
     stage.site.start_again(stage.site.redis)
@@ -106,8 +105,7 @@ def notes_of_redis(act):
     "12", "Redis full for 10 s", "0 lost trials, noted; wasted calls at most the slots"
 )
 def test_redis_takes_no_more(stage):
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, until=0.3)
     client = redis_of(stage)
     used = int(client.info("memory")["used_memory"])
     client.config_set("maxmemory", used + SPARE_BYTES)

@@ -24,8 +24,7 @@ CRASH_CODE = 9
     is_short=True,
 )
 def test_one_worker_is_killed(stage):
-    act = stage.launch(SHORT, held_at=0.3)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, held_at=0.3, until=0.3)
     victim = stage.busy_worker()
     stage.figure("leases_lost", stage.leases_of(victim))
     victim.kill()
@@ -41,8 +40,7 @@ def test_one_worker_is_killed(stage):
     "2", "kill -9 of all workers, started again after 20 s", "first call within 45 s of the start"
 )
 def test_all_workers_are_killed(stage):
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, until=0.3)
     for worker in stage.site.workers:
         worker.kill()
     calls = act.calls()
@@ -57,8 +55,7 @@ def test_all_workers_are_killed(stage):
 )
 def test_everything_is_killed(stage):
     site = stage.site
-    act = stage.launch(SHORT)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, until=0.3)
     for part in [site.web, *site.workers, site.redis]:
         part.kill()
     calls = act.calls()
@@ -164,8 +161,7 @@ def test_a_worker_is_frozen_for_longer_than_its_lease(stage):
 
 
 def freeze_one_worker(stage):
-    act = stage.launch(Load(150, 300, 10), Load(2991, 700, 20), held_at=0.3)
-    act.wait_for_share(0.3)
+    act = stage.launch(Load(150, 300, 10), Load(2991, 700, 20), held_at=0.3, until=0.3)
     victim = stage.busy_worker()
     frozen = stage.freeze(victim)
     # In the short tier slowly, or the run may end before the frozen one is back.
@@ -227,8 +223,7 @@ def keep_alive_until_over(act, seconds):
     "7", "SIGTERM under load", "exit within 30 s, 0 wasted calls, 0 leases left", is_short=True
 )
 def test_a_worker_is_stopped_under_load(stage):
-    act = stage.launch(SHORT, held_at=0.3)
-    act.wait_for_share(0.3)
+    act = stage.launch(SHORT, held_at=0.3, until=0.3)
     victim = stage.busy_worker()
     victim.signal(signal.SIGTERM)
     act.let_go()

@@ -194,29 +194,26 @@ def git_folder(folder, head, **files):
     return folder
 
 
-@pytest.mark.parametrize(
-    ("head", "files"),
-    [
-        pytest.param("abc123\n", {}, id="detached"),
-        pytest.param("ref: refs/heads/main\n", {"refs__heads__main": "abc123\n"}, id="branch"),
-        pytest.param(
-            "ref: refs/heads/main\n",
-            {"packed_refs": "# pack-refs\nfff refs/heads/other\nabc123 refs/heads/main\n"},
-            id="packed",
-        ),
-    ],
+MAIN = "ref: refs/heads/main\n"
+PACKED = "# pack-refs\nfff refs/heads/other\nabc123 refs/heads/main\n"
+
+
+@table(
+    row("abc123\n", {}, id="detached"),
+    row(MAIN, {"refs__heads__main": "abc123\n"}, id="branch"),
+    row(MAIN, {"packed_refs": PACKED}, id="packed"),
 )
-def test_the_commit_is_read_from_the_checkout(tmp_path, head, files):
-    assert find_commit(git_folder(tmp_path, head, **files)) == "abc123"
+def test_the_commit_is_read_from_the_checkout(tmp_path_factory, head, files):
+    assert find_commit(git_folder(tmp_path_factory.mktemp("it"), head, **files)) == "abc123"
 
 
 def test_the_commit_of_an_image_or_of_another_worktree_is_found(tmp_path):
     assert find_commit(tmp_path) == ""
     assert read(tmp_path, EVALSITE_COMMIT="def456").commit == "def456"
-    main = git_folder(tmp_path / "main", "ref: refs/heads/main\n", refs__heads__main="abc123\n")
+    main = git_folder(tmp_path / "main", MAIN, refs__heads__main="abc123\n")
     own = main / ".git" / "worktrees" / "second"
     own.mkdir(parents=True)
-    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    (own / "HEAD").write_text(MAIN)
     (own / "commondir").write_text("../..\n")
     second = tmp_path / "second"
     second.mkdir()

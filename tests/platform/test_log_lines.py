@@ -12,14 +12,11 @@ def line_for(message, *args, error=False):
     return LineFormatter().format(record)
 
 
-def test_text_of_a_person_cannot_start_a_line_or_colour_a_terminal():
+def test_text_of_a_person_is_cut_and_cannot_start_a_line_or_colour_a_terminal():
+    assert len(line_for("x" * 10 * LONGEST_MESSAGE)) < LONGEST_MESSAGE + 100
     line = line_for("Run %s started", "a\n2026 INFO root: all is well\x1b[31m\u202e")
     assert len(line.splitlines()) == 1
     assert r"a\n2026 INFO root: all is well\x1b[31m\u202e" in line
-
-
-def test_long_messages_are_cut():
-    assert len(line_for("x" * 10 * LONGEST_MESSAGE)) < LONGEST_MESSAGE + 100
 
 
 def test_the_lines_of_a_traceback_are_marked():

@@ -91,20 +91,20 @@ def wire(connect):
     return connect()
 
 
-def cookie_of(role):
+@database_sync_to_async
+def cookie(role):
     client = Client()
     client.force_login(make_person(f"a {role}", role=role))
     name = settings.SESSION_COOKIE_NAME
     return f"Cookie: {name}={client.cookies[name].value}"
 
 
-def token_of(role):
+@database_sync_to_async
+def token(role):
     made = create_token(make_person(f"a {role}", role=role), "ci", [Scope.READ, Scope.MANAGE])
     return f"Authorization: Bearer {made.text}"
 
 
-cookie = database_sync_to_async(cookie_of)
-token = database_sync_to_async(token_of)
 FORM = "Content-Type: multipart/form-data; boundary=b"
 JSON = "Content-Type: application/json"
 POLICY = ("Content-Security-Policy: ", "default-src 'none'")

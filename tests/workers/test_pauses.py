@@ -204,6 +204,10 @@ def peak_of_next_calls(simulator, calls=40):
     return simulator.ledger()["peak_in_flight"]
 
 
+def wait_for_peak(simulator, limit):
+    wait_until(lambda: peak_of_next_calls(simulator) == limit)
+
+
 def test_a_changed_limit_or_rate_holds_for_the_calls_that_wait_already(alice, few, simulator):
     simulator.change(latency_ms=50, hold_after=0)
     few |= {"repeats": 100, "limits": {**few["limits"], "max_concurrent": 20}}
@@ -214,7 +218,7 @@ def test_a_changed_limit_or_rate_holds_for_the_calls_that_wait_already(alice, fe
         for limit in (4, 20):
             assert retune_run(run, alice, {"max_concurrent": limit}, "a try")
             simulator.change(hold_after=None, gather=limit)
-            wait_until(lambda most=limit: peak_of_next_calls(simulator) == most)
+            wait_for_peak(simulator, limit)
             assert peak_of_next_calls(simulator, calls=60) <= limit
         simulator.change(gather=None)
         assert retune_run(run, alice, {"requests_per_minute": 60}, "the provider asked")

@@ -7,7 +7,8 @@ frames, never a backlog. A heartbeat reads the truth again, so that no lost nudg
 import asyncio
 import contextlib
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -28,8 +29,11 @@ from runs.services.people.accounts import person_of_session
 
 HEARTBEAT_SECONDS = 10
 CHECK_SECONDS = 5  # who may not be here any more is gone within 10 s, also from a silent page
+JOIN_SECONDS = 8  # Redis may be starting just now
 FRAME_SECONDS = 0.25  # at most 4 frames a second to one page
 MAX_MESSAGE_CHARACTERS = 4096
+
+logger = logging.getLogger(__name__)
 
 SIGNED_OUT, NO_RUN, TOO_MANY, BAD_MESSAGE, TRY_LATER = 4401, 4404, 4429, 1008, 1013
 
@@ -50,12 +54,17 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
         await self._ask_who_it_is()
         if await self._read_run() is None or not await self._keep_counted():
             return
-        await self.channel_layer.group_add(group_of(self.run_id), self.channel_name)
+        try:
+            async with asyncio.timeout(JOIN_SECONDS):
+                await self.channel_layer.group_add(group_of(self.run_id), self.channel_name)
+        except TimeoutError:
+            await self._end(TRY_LATER)
+            return
         await self._send("hello", run=self.run_id, heartbeat_seconds=HEARTBEAT_SECONDS)
         self.news.set()
         self.acknowledged.set()
         both = (self._send_frames(), self._keep_watch())
-        self.tasks = [asyncio.create_task(one) for one in both]
+        self.tasks = [asyncio.create_task(self._or_end(one)) for one in both]
 
     async def disconnect(self, code: int) -> None:
         for task in self.tasks:
@@ -82,14 +91,22 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
 
     async def _keep_watch(self) -> None:
         """Frames wait for news and acknowledgements; a sign-out does not wait for either."""
+        while not self.is_closing:
+            await asyncio.sleep(CHECK_SECONDS)
+            await self._ask_who_it_is()
+            if await self._read_run() is not None:
+                await self._keep_counted()
+
+    async def _or_end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Whatever goes wrong: a page that is cut connects again, one that gets nothing waits."""
         try:
-            while not self.is_closing:
-                await asyncio.sleep(CHECK_SECONDS)
-                await self._ask_who_it_is()
-                if await self._read_run() is not None:
-                    await self._keep_counted()
+            await work
         except DatabaseError:
-            await self._end(TRY_LATER)  # nobody can say whether they may be here
+            logger.warning("The database is away: a page of run %s is cut.", self.run_id)
+            await self._end(TRY_LATER)
+        except Exception:
+            logger.exception("A page of run %s is cut.", self.run_id)
+            await self._end(TRY_LATER)
 
     async def _send_frames(self) -> None:
         is_more_to_come = True

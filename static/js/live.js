@@ -8,6 +8,7 @@
 import { backoff } from "./backoff.js";
 
 const DELAYED_AFTER_MS = 15_000;
+const CUT_AFTER_MS = 30_000; // beats come every 10 s: what is connected and silent is not
 const OFFLINE_AFTER_MS = 60_000;
 const POLL_MS = 5_000;
 const POLL_AGAIN_MS = 2_000; // while nobody answers: to be back soon after the server is
@@ -274,6 +275,7 @@ export class LiveRun {
   report() {
     if (this.isOver || this.isResting) return;
     const silence = performance.now() - this.heardAt;
+    if (this.isConnected && silence > CUT_AFTER_MS) return this.cut();
     const details = {
       silentSeconds: Math.round(silence / 1000),
       attempt: this.failures,
@@ -282,6 +284,14 @@ export class LiveRun {
       crowd: this.crowd,
     };
     this.tell.state(this.stateNow(silence), details);
+  }
+
+  /** Without waiting for the other end to agree: it may be gone. */
+  cut() {
+    const socket = this.socket;
+    this.heardAt = performance.now();
+    this.onClose(socket, { code: 0, reason: "" });
+    socket?.close();
   }
 
   secondsToRetry() {

@@ -66,7 +66,7 @@ def test_a_web_server_that_dies_leaves_the_page_readable_and_it_is_soon_live_aga
 
 
 def test_a_page_that_polls_is_live_soon_after_sockets_work_again(browser, context, site, demo):
-    is_blocked, is_crowded = True, False
+    is_blocked, is_crowded, is_mute, connected = True, False, False, 0
     # A clock is that of all tabs of a context, for good: it gets a context of its own.
     own = open_context(browser, site, storage_state=context.storage_state())
     page = own.new_page()
@@ -78,7 +78,10 @@ def test_a_page_that_polls_is_live_soon_after_sockets_work_again(browser, contex
         elif is_blocked:
             socket.close()
         else:
-            socket.connect_to_server()
+            nonlocal connected
+            connected += 1
+            server = socket.connect_to_server()
+            server.on_message(lambda frame: None if is_mute else socket.send(frame))
 
     page.route_web_socket(re.compile("/ws/"), on_socket)
     site.simulator.change(hold_after=20)
@@ -95,6 +98,11 @@ def test_a_page_that_polls_is_live_soon_after_sockets_work_again(browser, contex
     page.clock.fast_forward("00:10")
     page.wait_for_selector("[data-live-state=live]")
     expect(banner).to_be_hidden()
+    is_mute, before = True, connected  # it stays connected, and nothing is heard
+    page.clock.fast_forward("00:31")
+    while connected == before:  # or the test's own limit ends it
+        page.wait_for_timeout(100)
+    is_mute = False
     finish(page, site)
     own.close()
 

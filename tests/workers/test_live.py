@@ -4,11 +4,13 @@ import asyncio
 import time
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from channels.db import database_sync_to_async as in_thread
 from channels.testing import WebsocketCommunicator
 from django.conf import settings as django_settings
+from django.db import OperationalError
 
 from evalsite.asgi import application
 from evalsite.session_age import STARTED
@@ -157,6 +159,16 @@ async def test_who_loses_the_session_or_the_role_loses_the_socket_at_the_next_ch
     async with watching(run, alice, is_read=is_read) as (page, _, client):
         await in_thread(lose)(alice, client)
         assert await close_code(page) == code
+
+
+@pytest.mark.parametrize("error", [OperationalError("it was restarted"), ValueError("a defect")])
+async def test_a_page_that_can_be_told_nothing_is_cut_so_that_it_connects_again(
+    alice, run, monkeypatch, error
+):
+    async with watching(run, alice) as (page, _, _):
+        monkeypatch.setattr(consumers, "take_snapshot", Mock(side_effect=error))
+        await in_thread(write_chunk)(run, 0)
+        assert await close_code(page) == consumers.TRY_LATER
 
 
 async def test_who_may_not_see_the_run_is_told_so(bob, run):

@@ -105,6 +105,7 @@ local function adapt(quota, state, most, used, seen)
   redis.call('HSET', state, 'limit', limit, 'slow', slow)
   local is_news = limit < before or limit == most
     or (limit >= announced * NEWS and now - number(state, 'said', 0) >= 1000)
+  if limit < announced and reason == 'grown: all answered' then reason = 'lowered' end
   if limit ~= announced and is_news then
     change(quota, announced, limit, reason)
     announced = limit

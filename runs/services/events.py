@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.live import publish
 from runs.models import ADVICE, Endpoint, EventLevel, Run, RunEvent, RunState
+from runs.selectors.runs.errors import IS_FAILING
 from runs.services.webhooks import announce_failing
 from workers.engine.batch_sizes import Queueing
 from workers.engine.throttling.permits import LimitChange
@@ -29,6 +30,7 @@ LIMIT_WORDS = {
 LIMIT_REASONS = {
     "slow start": "all calls went well so far",
     "grown: all answered": "all calls were answered",
+    "lowered": "somebody set it",
     "cut: the provider said 429": "the provider refused calls (429, too many requests)",
 }
 
@@ -70,7 +72,7 @@ def note_limit_change(run_ids: Sequence[int], change: LimitChange) -> None:
     model = model_of(change.key)
     is_better = change.after >= change.before
     last = f" The last error: {change.cause}" if change.cause else ""
-    told = f"{model} is failing; it is tried again soon.{last}"[:LONGEST_REASON]
+    told = f"{model} {IS_FAILING}; it is tried again soon.{last}"[:LONGEST_REASON]
     reason = "" if change.after else told
     why = LIMIT_REASONS.get(change.reason, change.reason)
     message = f"Calls at once to {model} went from {change.before} to {change.after}: {why}.{last}"

@@ -22,7 +22,7 @@ from runs.forms.filters import (
 )
 from runs.forms.limits import LimitsForm
 from runs.kinds import kind_of
-from runs.models import Configuration, EventLevel, Run
+from runs.models import Configuration, EventLevel, Run, RunState
 from runs.permissions import requires
 from runs.reports.curl import as_curl
 from runs.roles import Permission
@@ -30,7 +30,7 @@ from runs.selectors.gates import gate_of
 from runs.selectors.limits.limits import configuration_now
 from runs.selectors.prompts import prompts_used
 from runs.selectors.runs.confirmation import held_out_of
-from runs.selectors.runs.errors import group_errors
+from runs.selectors.runs.errors import IS_FAILING, group_errors
 from runs.selectors.runs.events import list_events
 from runs.selectors.runs.organised import tags_of
 from runs.selectors.runs.ran_on import ran_on
@@ -156,7 +156,11 @@ def run_scores(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 def run_errors(request: HttpRequest, run_id: int) -> HttpResponse:
     found = get_run_for(request.user, run_id)
-    context = {**frame(request, found, "errors"), "groups": group_errors(found)}
+    context = {
+        **frame(request, found, "errors"),
+        "groups": group_errors(found),
+        "is_failing": found.state in RunState.going() and IS_FAILING in found.reason,
+    }
     return render(request, "runs/run/errors.html", context)
 
 

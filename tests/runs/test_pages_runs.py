@@ -300,3 +300,13 @@ def test_a_leaderboard_of_many_candidates_is_cut_until_all_are_asked_for(alice, 
     whole = browser.get(f"/runs/{run.pk}/?all=1")
     assert len(whole.context["leaderboard"].rows) == 100
     assert f'data-leaderboard="/runs/{run.pk}/leaderboard/?all=1"' in whole.text
+
+
+def test_the_errors_tab_says_why_a_run_waits_although_no_trial_has_failed(alice):
+    reason = "local/large is failing; it is tried again soon. The last error: connection refused"
+    run = make_run(alice, make_dataset(alice), state=RunState.RUNNING, ended=None, reason=reason)
+    told = client_of(alice).get(reverse("run_errors", args=[run.pk])).text
+    assert reason in told
+    assert "No errors" not in told
+    Run.objects.filter(pk=run.pk).update(reason="")
+    assert "No errors" in client_of(alice).get(reverse("run_errors", args=[run.pk])).text

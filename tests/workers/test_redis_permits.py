@@ -199,6 +199,14 @@ async def test_an_adaptive_limit_starts_gently_and_doubles_while_all_goes_well(a
     assert grant.changes[-1][1:] == (40, 100, "slow start", "")
 
 
+async def test_a_limit_that_a_person_lowers_is_not_said_to_have_grown(ann):
+    await report(ann, held=20, good=20)
+    await report(ann, held=40, good=60)
+    lowered = ADAPTIVE._replace(max_concurrent=5)
+    grant = await ann.exchange((lowered,), Demand((100,), 500, report=Report(good=1)))
+    assert [change[1:4] for change in grant.changes] == [(100, 5, "lowered")]
+
+
 async def test_one_episode_of_429s_cuts_once_and_ends_the_slow_start(client, ann, ben):
     await report(ann, held=20, good=20)
     grant = await report(ann, held=40, throttled=7)

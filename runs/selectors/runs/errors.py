@@ -19,6 +19,7 @@ _VARIABLE = re.compile(
     re.IGNORECASE,
 )
 GAP = "…"
+IS_FAILING = "is failing"  # in the reason of a run that waits for a model
 
 
 @dataclass(slots=True)

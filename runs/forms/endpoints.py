@@ -12,6 +12,7 @@ from runs.outbound import NEEDS_A_TICK, places_of
 from runs.secrets import NewSecrets
 from workers.engine.http import proxy_addresses
 
+TYPE_AGAIN = "Type the key again: it is never sent back to a page."
 PEM_HEAD = "-----BEGIN CERTIFICATE-----"
 
 
@@ -183,6 +184,12 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be writ
         super().add_error(field, error)
         found = [one for errors in self.errors.as_data().values() for one in errors]
         self._offer(one.params["place"] for one in found if one.code == NEEDS_A_TICK and one.params)
+        self.say_what_to_type_again()
+
+    def say_what_to_type_again(self) -> None:
+        """A page that is shown again never has the key: saving it would store none."""
+        if self.data.get(self.add_prefix("new_key")) and "new_key" not in self.errors:
+            super().add_error("new_key", TYPE_AGAIN)
 
     def _ticked(self) -> list[str]:
         """Of what was sent, those of its own addresses: nothing else can be allowed."""

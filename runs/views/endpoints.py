@@ -117,6 +117,7 @@ def endpoint_models_new(request: HttpRequest) -> HttpResponse:
     report = find_typed(request, form)
     if request.headers.get("X-Part") == "models":
         return show_found(request, form, report)
+    form.say_what_to_type_again()
     return show_new(request, form, report=report)
 
 
@@ -129,6 +130,7 @@ def endpoint_models(request: HttpRequest, pk: int) -> HttpResponse:
     report = find_typed(request, form)
     if request.headers.get("X-Part") == "models":
         return show_found(request, form, report)
+    form.say_what_to_type_again()
     return show_endpoint(request, pk, form, found=report)
 
 

@@ -49,6 +49,8 @@ def fields(**changes):
 def test_the_key_of_a_new_endpoint_is_on_no_page_and_stays_when_none_is_typed(staff):
     refused = staff.post(reverse("endpoint_new"), fields(name="Bad Name", new_key=CANARY))
     assert (refused.status_code, CANARY in refused.text) == (400, False)
+    assert "Type the key again" in refused.text
+    assert "Type the key again" not in staff.post(reverse("endpoint_new"), fields(name="B")).text
     answer = staff.post(reverse("endpoint_new"), fields(new_key=CANARY))
     endpoint = Endpoint.objects.get()
     assert answer["Location"] == endpoint.get_absolute_url()

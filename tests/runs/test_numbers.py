@@ -360,6 +360,7 @@ def test_candidates_tell_the_cost_of_a_thousand_answers_and_a_trial_its_own(alic
         ({}, "unknown: the model has no price,"),
         (failed("timeout"), "no answer arrived</dd>"),
         (failed("too_large"), "unknown: the model has no price"),  # an answer of no use
+        ({"attempts": []}, "no call was made</dd>"),  # as of an episode whose player asks nobody
     ):
         score = add_score(run, case, run.candidates.get(), 0, **fields)
         assert f"<dt>Cost</dt><dd>{text}" in client_of(alice).get(score.get_absolute_url()).text

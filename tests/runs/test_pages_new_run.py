@@ -10,7 +10,9 @@ from django.urls import reverse
 
 from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
+from runs.kinds import kind_named
 from runs.models import Configuration, Endpoint, Run
+from runs.selectors.estimates.review import review_text
 from runs.services.runs import create_run
 from tests.harness.factories import run_document
 from tests.harness.table import table
@@ -355,6 +357,8 @@ def test_the_estimate_counts_calls_without_starting_anything_and_has_the_form_to
         "2 times each, scored by numeric. It sends up to 24 calls. Every answer is asked for "
         "again, whatever the cache has. No budget stops it."
     )
+    played = review_text(read_configuration(kind_named("rollout").demo.document), 18, 0, 0.0)
+    assert played.startswith("Launch tries 3 policies on 18 episodes. ")  # nobody scores them
     stops = estimate(browser, budget_calls="10", **{"advanced-fail_on_error": "0.1"})
     end = "It pauses at 10 calls or when more than 10% of its trials fail."
     assert str(stops.context["estimate"].review).endswith(end)

@@ -29,10 +29,11 @@ def sentences(
     each = kind.tried_on(configuration, cases)
     asked = [model.label for model in configuration.called]
     by = f" with {some_of(asked, 'model')}" if asked else ""
-    judged = some_of([scorer.name for scorer in configuration.scorers], "scorer")
+    scorers = some_of([scorer.name for scorer in configuration.scorers], "scorer")
+    judged = f", scored by {scorers}" if scorers else ""
     yield (
         f"Launch tries {candidates}{by} on {formatting.counted(each.number, each.word)}"
-        f"{times_text(configuration.repeats)}, scored by {judged}."
+        f"{times_text(configuration.repeats)}{judged}."
     )
     cost = f", for up to {formatting.dollars(dollars)}" if dollars else ""
     if calls:

@@ -48,7 +48,7 @@ def trial_cost_text(score: Score) -> str:
     arrived = {"ok", *UNREAD_OUTCOMES}
     if any(attempt[1] in arrived for attempt in score.attempts):
         return f"{UNKNOWN}: the model has no price, or the provider did not report tokens"
-    return "no answer arrived"
+    return "no answer arrived" if score.attempts else "no call was made"
 
 
 def judge_cost_text(score: Score) -> str:

@@ -215,6 +215,10 @@ class SiteKind:
             f"{allowed if bounds.most < every else ''}."
         )
 
+    def without_prices(self, configuration: Configuration) -> str:
+        """What follows where models have no price, to be known before the launch."""
+        return ""
+
     def on_held_out(self, configuration: Configuration) -> str:
         """What happens on held-out cases at the end, as in `the best is scored` on them."""
         return "the best is scored"

@@ -28,16 +28,17 @@ def played(name, matrix, **options):
     return strategy
 
 
-def report(strategy):
+def report(strategy, objective=None):
     rows, rounds = rows_of(strategy), rounds_of(strategy, 20)
-    return report_of(strategy, rows, rounds, name="any", evaluations=sum(row.n for row in rows))
+    told = {"evaluations": sum(row.n for row in rows), "objective": objective}
+    return report_of(strategy, rows, rounds, name="any", **told)
 
 
-def priced(latency_ms, cost):
+def priced(latency_ms, cost, objective=None):
     """Everybody is always right, at a price and a latency of their own."""
     names = list(latency_ms)
     matrix = Matrix("made", tuple(f"agent={name}" for name in names), ((1.0,) * 5,) * len(cost))
-    strategy = select("brute_force", matrix)
+    strategy = select("brute_force", matrix, objective=objective)
 
     def outcome(trial: Trial) -> Score:
         name = names[int(trial.candidate)]
@@ -133,6 +134,13 @@ def test_a_winner_that_is_hardly_better_is_said_not_to_be_separable():
     for strategy, seed in product(("matrix_ucb", "epsilon_lucb", "brute_force"), range(5)):
         equal = report(played(strategy, make_matrix([0.7] * 10, datapoints=100, seed=seed)))
         assert equal.rivals, (strategy, seed)
+
+
+def test_it_is_said_when_a_price_that_has_a_weight_does_not_count():
+    told = priced({"a": 1, "b": 1}, {"a": 0.1, "b": None}, Objective(lambda_cost=0.5))
+    found = report(told, Objective(lambda_cost=0.5))
+    assert (found.aim, found.ignores_price) == ("accuracy", True)
+    assert not report(told).ignores_price
 
 
 def test_nobody_wins_where_nobody_answers_and_prices_are_estimated_where_known():

@@ -83,6 +83,11 @@ def test_price_and_latency_weigh_as_much_as_is_said():
     board.add(0, scored(1.0, cost=3.0))
     board.settle()
     assert board.worth(0) == [1.0, 0.0]
+    # A model without a price is neither dear nor cheap: no price counts then.
+    dear, cheap, unknown = ([scored(0.9, 10.0, price)] * 3 for price in (1.0, 0.0, None))
+    board = board_of(dear, cheap, unknown, objective=Objective(lambda_cost=0.5))
+    assert [board.mean(arm) for arm in range(3)] == pytest.approx([0.9] * 3)
+    assert board.ignores_price
 
 
 def test_arms_are_compared_on_the_cases_that_all_of_them_have_seen():

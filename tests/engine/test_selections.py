@@ -41,8 +41,9 @@ def of_matrix(matrix):
     return outcome
 
 
-def select(name, matrix, seed=3, **options):
-    return build_selection(name, matrix.candidates(), matrix.datapoints, seed=seed, options=options)
+def select(name, matrix, seed=3, objective=None, **options):
+    given = {"seed": seed, "objective": objective, "options": options}
+    return build_selection(name, matrix.candidates(), matrix.datapoints, **given)
 
 
 def play(strategy, outcome, limit=1000, is_backwards=False):

@@ -357,7 +357,9 @@ def test_the_estimate_counts_calls_without_starting_anything_and_has_the_form_to
         "2 times each, scored by numeric. It sends up to 24 calls. Every answer is asked for "
         "again, whatever the cache has. No budget stops it."
     )
-    played = review_text(read_configuration(kind_named("rollout").demo.document), 18, 0, 0.0)
+    demo = kind_named("rollout").demo
+    assert demo
+    played = review_text(read_configuration(demo.document), 18, 0, 0.0)
     assert played.startswith("Launch tries 3 policies on 18 episodes. ")  # nobody scores them
     stops = estimate(browser, budget_calls="10", **{"advanced-fail_on_error": "0.1"})
     end = "It pauses at 10 calls or when more than 10% of its trials fail."

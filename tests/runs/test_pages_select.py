@@ -12,9 +12,10 @@ from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.kinds import following
 from runs.kinds.select.standing import selection_of
-from runs.models import Endpoint, EndpointKind, Run, RunState
+from runs.models import Dataset, Endpoint, EndpointKind, Run, RunState
 from runs.models import Score as ScoreRow
 from runs.selectors.comparing.comparison import compare_runs
+from runs.selectors.estimates.estimate import estimate
 from runs.selectors.runs.best_candidates import find_leaders
 from runs.selectors.runs.run_list import describe
 from runs.selectors.runs.run_summary import summarise
@@ -299,6 +300,9 @@ def test_what_the_page_shows_of_a_choice_launches_it_again(alice, browser):
     panel = browser.post(reverse("run_estimate"), sent).text
     assert "4 combinations × 3 cases" in panel
     assert "12 trials</b>" in panel
+    for objective, is_warned in (({"lambda_cost": 0.5}, True), ({}, False)):  # no model has a price
+        found = estimate({**DOCUMENT, "objective": objective}, Dataset.objects.all())
+        assert ("The price will not count" in found.review) is is_warned
     answer = browser.post(reverse("run_new"), sent)
     again = Run.objects.latest("pk")
     assert answer["Location"] == again.get_absolute_url() != run.get_absolute_url()

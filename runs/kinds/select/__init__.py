@@ -15,6 +15,7 @@ from runs.kinds.select.page import read_wanted, selection_page
 from runs.kinds.select.standing import documents_of, selection_of
 from runs.models import Candidate, Run
 from runs.roles import Permission
+from workers.engine.kinds.select import Selection
 from workers.engine.spec.configuration import Configuration
 
 
@@ -61,6 +62,12 @@ class SelectKind(SiteKind):
     def find_here(self, run: RunHere) -> Findings:
         documents = {c.key: c.document for c in run.configuration.make_candidates()}
         return SelectionFindings(selection_here(run), documents)
+
+    def without_prices(self, configuration: Configuration) -> str:
+        assert isinstance(configuration, Selection)  # its kind was asked
+        if not configuration.objective.lambda_cost:
+            return ""
+        return "The price will not count, although it has a weight: not all models have one."
 
     def why_unused(self, configuration: Configuration) -> str:
         if configuration.limits.schedule == "two_level":

@@ -53,6 +53,8 @@ def lines_below(report: SelectionReport) -> list[str]:
         f"{formatting.percent(report.saved_share)} fewer than trying everything"
         f"{price_text(report)}."
     )
+    if report.ignores_price:
+        lines.append("The price did not count: of some models it is not known.")
     return lines + [rival_text(rival, len(report.rivals)) for rival in report.rivals[:1]]
 
 

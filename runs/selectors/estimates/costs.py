@@ -37,6 +37,7 @@ def asked_models(configuration: Configuration, calls: Calls) -> list[Asked]:
 class Cost(NamedTuple):
     text: str
     high: float
+    is_known: bool = True
 
 
 def cost_of_calls(asked: Sequence[Asked], endpoints: Mapping[str, Endpoint], calls: Calls) -> Cost:
@@ -53,7 +54,8 @@ def cost_of_calls(asked: Sequence[Asked], endpoints: Mapping[str, Endpoint], cal
         else:
             costs.append(one * each.calls)
     if unpriced:
-        return Cost(f"unknown: no price for {', '.join(dict.fromkeys(unpriced))}", 0.0)
+        models = ", ".join(dict.fromkeys(unpriced))
+        return Cost(f"unknown: no price for {models}", 0.0, is_known=False)
     total = sum(costs)
     low, high = total * calls.least_share * (1 - COST_SPREAD), total * (1 + COST_SPREAD)
     return Cost(f"{formatting.dollars(low)} – {formatting.dollars(high)}", high)

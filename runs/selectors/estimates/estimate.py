@@ -77,6 +77,7 @@ class Estimate:
     slots_lent: int = 0
     slots_text: str = ""
     cost_text: str = ""
+    is_priced: bool = True  # all models that answer have a price
     dollars: float = 0.0  # at most, with judges; 0 where a price is unknown
     over_budget: list[str] = field(default_factory=list)
     seconds_low: float = 0.0
@@ -120,7 +121,9 @@ def estimate(
     calls = found.calls_to_send + found.judge_calls
     return replace(
         found,
-        review=review_text(configuration, found.cases, calls, found.dollars),
+        review=review_text(
+            configuration, found.cases, calls, found.dollars, is_priced=found.is_priced
+        ),
         no_dry_run=configuration.why_no_dry_run(),
     )
 
@@ -134,9 +137,8 @@ def measure(
     cases = len(source.positions)
     bounds = configuration.bound_trials(cases)
     # At most: nobody knows yet who is best, and whether its answers are cached.
-    calls = count_calls(configuration, source, endpoints, bounds).plus(
-        confirming * configuration.calls_per_trial()
-    )
+    more = confirming * configuration.calls_per_trial()
+    calls = count_calls(configuration, source, endpoints, bounds).plus(more)
     asked = asked_models(configuration, calls)
     plan = slots_of(configuration, cases, endpoints)
     judged = answers_judged(configuration, bounds, confirming)
@@ -175,6 +177,7 @@ def measure(
         slots_lent=plan.lent,
         slots_text=slots_text(configuration, plan),
         cost_text=cost.text,
+        is_priced=cost.is_known,
         dollars=dollars,
         over_budget=over_budget(
             configuration.budget, calls=all_calls.to_send, dollars=dollars, seconds=time.high

@@ -15,8 +15,13 @@ CACHE = {
 }
 
 
-def review_text(configuration: Configuration, cases: int, calls: int, dollars: float) -> str:
-    return " ".join(sentences(configuration, cases, calls, dollars))
+def review_text(
+    configuration: Configuration, cases: int, calls: int, dollars: float, *, is_priced: bool = True
+) -> str:
+    told = [*sentences(configuration, cases, calls, dollars)]
+    if not is_priced:
+        told.append(kind_named(configuration.kind).without_prices(configuration))
+    return " ".join(filter(None, told))
 
 
 def sentences(

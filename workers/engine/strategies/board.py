@@ -46,6 +46,7 @@ class Board:
     def __init__(self, arms: int, objective: Objective, failures: Failures) -> None:
         self._objective = objective
         self.keeps_front = objective.is_pareto
+        self.ignores_price = False
         self._drops_failures = failures == "dropped"
         self.samples: list[list[Sample]] = [[] for _ in range(arms)]
         self._worth: list[list[float | None]] = [[] for _ in range(arms)]
@@ -60,9 +61,12 @@ class Board:
         self._costs.pop(arm, None)
 
     def settle(self) -> None:
-        """At the end of a round: prices and latencies are compared with all seen so far."""
+        """At the end of a round: prices and latencies are compared with all seen so far. Prices of
+        some are no prices: a model of unknown price is neither dear nor cheap."""
         if self._objective.is_quality_alone:
             return
+        answered = (sample for sample in chain(*self.samples) if sample.value is not None)
+        self.ignores_price = any(sample.cost is None for sample in answered)
         costs = span_of([sample.cost for sample in chain(*self.samples)])
         latencies = span_of([sample.latency_ms for sample in chain(*self.samples)])
         for arm, samples in enumerate(self.samples):
@@ -147,7 +151,7 @@ class Board:
         if quality is None:
             return None
         aims = self._objective
-        price = aims.lambda_cost * costs.place(sample.cost)
+        price = 0.0 if self.ignores_price else aims.lambda_cost * costs.place(sample.cost)
         return quality - price - aims.lambda_latency * latencies.place(sample.latency_ms)
 
 

@@ -41,6 +41,7 @@ class SelectionReport:
     seconds: float | None
     aim: str  # what the strategy maximises: its bounds are of that
     confidence: float  # half a bound's width, in standard errors
+    ignores_price: bool = False  # although it has a weight: not all prices are known
     threshold: float | None = None  # the strategy sorts by it, and looks for no leader
     rivals: list[Rival] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
@@ -88,9 +89,10 @@ def forecasts_of(strategy: Rounds[Any]) -> Mapping[int, Forecast]:
     return strategy.forecasts() if isinstance(strategy, Bayesian) and is_small else {}
 
 
-def aim_text(objective: Objective) -> str:
+def aim_text(objective: Objective, *, ignores_price: bool = False) -> str:
     """For a person: accuracy − 0.2 × price. Price and latency lie between 0 and 1."""
-    weights = {"price": objective.lambda_cost, "latency": objective.lambda_latency}
+    cost = 0.0 if ignores_price else objective.lambda_cost
+    weights = {"price": cost, "latency": objective.lambda_latency}
     return "accuracy" + "".join(f" − {w:g} × {what}" for what, w in weights.items() if w)
 
 
@@ -134,6 +136,7 @@ def report_of(
     is_over: bool = True,
 ) -> SelectionReport:
     """Layers only at the end: in the middle of a round nobody saw as many cases as the next."""
+    objective, ignores_price = objective or Objective(), strategy.board.ignores_price
     return SelectionReport(
         strategy=name,
         rows=rows,
@@ -142,7 +145,8 @@ def report_of(
         brute_force=len(rows) * strategy.cases,
         dollars=dollars,
         seconds=seconds,
-        aim=aim_text(objective or Objective()),
+        aim=aim_text(objective, ignores_price=ignores_price),
+        ignores_price=ignores_price and objective.lambda_cost > 0,
         confidence=strategy.options.confidence,
         threshold=getattr(strategy.options, "threshold", None),
         rivals=rivals_of(strategy, rows),

@@ -95,12 +95,16 @@ def test_a_killed_part_is_started_again_and_one_line_says_so(supervise):
         assert is_running(second)
 
 
-def test_a_part_that_ends_by_itself_is_started_again_and_long_lines_come_in_pieces(supervise):
-    long = "print('x' * 200_000, flush=True); import signal; signal.pause()"
-    with supervise("web=print('hello')", f"worker={long}") as supervised:
+def test_a_part_that_comes_to_its_end_by_itself_is_started_again(supervise):
+    with supervise("web=print('hello')") as supervised:
         again = "ended with exit code 0; starting it again"
         supervised.wait_for(rf"(?s)web       \| hello\n.*{again}.*web       \| hello\n")
-        supervised.wait_for(r"(?m)^worker    \| x+$")
+
+
+def test_lines_without_an_end_are_passed_on_in_pieces(supervise):
+    long = "print('x' * 200_000, flush=True); import signal; signal.pause()"
+    with supervise(f"web={long}") as supervised:
+        supervised.wait_for(r"(?m)^web       \| x+$")
 
 
 @table(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

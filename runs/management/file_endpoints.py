@@ -15,7 +15,13 @@ from runs.secrets import NewSecrets, encrypt
 from runs.selectors.named_parts import find_endpoint
 from runs.services.endpoints import validate_endpoint
 from workers.engine.errors import ConfigurationError, Problem
-from workers.engine.providers.known import KNOWN_PROVIDERS, KnownProvider, known_provider_at
+from workers.engine.kinds import read_configuration
+from workers.engine.providers.known import (
+    KNOWN_PROVIDERS,
+    TO_COMPLETE,
+    KnownProvider,
+    known_provider_at,
+)
 from workers.engine.spec.model_choice import Strict
 from workers.engine.spec.problems import explain
 
@@ -75,13 +81,14 @@ class FileEndpoints(NamedTuple):
 def take_endpoints(
     document: dict[str, Any], environ: Mapping[str, str] = os.environ
 ) -> FileEndpoints:
-    """The document is without them afterwards, and so is all that is made of it.
-    ConfigurationError says what is wrong with one."""
+    """The document is without them afterwards, and so is all that is made of it. Providers that
+    are known by their names need not be written. ConfigurationError says what is wrong with one."""
     written = document.pop(SECTION, None)
     found = FileEndpoints({}, [])
     if written is not None and not isinstance(written, dict):
         raise ConfigurationError([Problem(SECTION, EXAMPLE)])
-    for name, given in (written or {}).items():
+    written = written or {}
+    for name, given in {**written, **unwritten(document, written)}.items():
         read = read_settings(name, given)
         endpoint = build_endpoint(name, read)
         variable = key_variable(endpoint, read)
@@ -93,6 +100,24 @@ def take_endpoints(
             told = NO_VARIABLE.format(variable=variable)
             found.missing_keys.append(Problem(f"{SECTION}.{name}", told))
     return found
+
+
+def unwritten(document: dict[str, Any], written: Mapping[str, Any]) -> dict[str, None]:
+    """Those that models are called at by the name of a provider, as openai/gpt-4o-mini, and that
+    neither the file nor the site has."""
+    try:
+        used = {model.endpoint for model in read_configuration(document).every_model}
+    except ConfigurationError:
+        return {}  # whoever reads it next says what is wrong with it
+    others = sorted(used - written.keys())
+    return {name: None for name in others if is_complete(name) and find_endpoint(name) is None}
+
+
+def is_complete(name: str) -> bool:
+    """Whether its name says all that has to be entered."""
+    known = provider_named(name)
+    has_address = bool(known.base_url) and TO_COMPLETE not in known.base_url
+    return known is SIMULATED or has_address
 
 
 def read_settings(name: str, given: Any) -> FileEndpoint:

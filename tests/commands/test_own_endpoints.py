@@ -129,6 +129,20 @@ def test_a_known_provider_needs_its_name_only(written, url, variable):
             found.with_keys()
 
 
+def test_a_provider_that_is_known_by_name_need_not_be_written(tmp_path, brought, simulator):
+    del brought["endpoints"]
+    asked = {**brought, "models": ["simulated/sim-large"]}
+    ran = command("run", write(tmp_path / "asked.yaml", asked), "--here")
+    assert (ran.exit_code, ran.done["counts"]["done"]) == (0, 2), ran.err
+    brought["dataset"] = "sums"
+    found = take_endpoints({**brought, "models": ["openai/gpt-4o-mini", "azure/x", "mine/y"]}, {})
+    assert list(found.endpoints) == ["openai"]  # azure needs an address, and nobody knows mine
+    assert "OPENAI_API_KEY" in found.missing_keys[0].message
+    Endpoint.objects.create(name="openai", kind="openai", base_url=ELSEWHERE)
+    stored = {**brought, "models": ["openai/gpt-4o-mini"]}
+    assert take_endpoints(stored, {}).endpoints == {}, "the site's own is meant"
+
+
 def test_a_file_of_rows_that_cannot_be_used_is_told(tmp_path, brought):
     (tmp_path / "odd.csv").write_text("a,b\n1,2\n3\n")
     (tmp_path / "empty.csv").write_text("")

@@ -6,13 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.inspection import faults_of
-from tests.e2e.run_page import (
-    document,
-    launch,
-    let_go,
-    run_number,
-    wait_until_final,
-)
+from tests.e2e.run_page import document, launch, let_go, run_number, wait_until_final
 from tests.e2e.test_first_minute import assert_page_equals_database
 
 pytestmark = pytest.mark.late

@@ -41,7 +41,7 @@ FOR_TESTS = {"EVALSITE_TEST_DATABASE", "EVALSITE_CHROMIUM"}
 SHARING_A_SITE = (
     r"tests/e2e/",
     r"tests/platform/test_web_sockets",
-    r"tests/platform/test_redis_users",
+    r"tests/platform/test_redis_server",
     r"tests/faults/test_(answers|pages|people)",
     r"tests/faults/",
 )

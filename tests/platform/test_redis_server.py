@@ -1,20 +1,42 @@
 """The embedded Redis: which binary, how it is guarded, and what a killed parent leaves behind."""
 
 import os
+import re
 import signal
 import stat
 import subprocess
+import sys
+import time
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import pytest
 import redis
+import redis.asyncio
+import time_machine
+from channels_redis.pubsub import RedisPubSubChannelLayer
+from dramatiq import Message
+from dramatiq.brokers.redis import RedisBroker
 
 from evalsite.embedded import redis_server
-from evalsite.env import redis_url_file
+from evalsite.embedded.child_processes import die_with_parent
+from evalsite.embedded.ports import free_port
+from evalsite.embedded.redis_server import find_binary, wait_until_answering
+from evalsite.env import BASE_DIR, redis_url_file
+from runs.open_sockets import OpenSockets, key_of
+from runs.rates import RateCounter
+from runs.selectors.endpoints.permit_state import ask
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.plugin import PATIENT_WITH_REDIS
 from tests.harness.processes import is_running, wait_until_gone
 from tests.harness.table import row, table
+from workers import redis_flights
+from workers.engine.records import Reply
+from workers.engine.throttling.permits import Demand, LocalPermits, Quota
+from workers.heartbeat import Heartbeat
+from workers.redis_flights import RedisFlights
+from workers.redis_permits import RedisPermits
+from workers.redis_retry_budgets import RedisRetryBudgets
 
 
 @contextmanager
@@ -87,3 +109,161 @@ def test_a_stranger_with_the_pid_of_a_dead_server_is_left_alone(tmp_path):
     finally:
         stranger.kill()
         stranger.wait()
+
+
+# --- The users of Redis in compose.yaml: each part of the site does its work, and nothing else
+
+
+class Urls(NamedTuple):
+    web: str
+    worker: str
+    nobody: str
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory):
+    """A server with the file that the script makes for it, and the addresses that it makes."""
+    folder, data = tmp_path_factory.mktemp("made") / "secrets", tmp_path_factory.mktemp("redis")
+    script = [sys.executable, str(BASE_DIR / "scripts" / "make_secrets.py"), str(folder)]
+    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
+    port = free_port()
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(data), "--save", ""]
+    server = subprocess.Popen(
+        [str(find_binary()), str(folder / "redis_conf"), *options],
+        stdout=subprocess.DEVNULL,
+        preexec_fn=die_with_parent(),  # noqa: PLW1509  # no threads yet
+    )
+
+    def address(name):
+        made = (folder / name).read_text().strip().replace("redis:6379", f"127.0.0.1:{port}")
+        return f"{made}?{PATIENT_WITH_REDIS}"
+
+    try:
+        # As the health check of compose.yaml asks.
+        wait_until_answering(f"redis://health:none@127.0.0.1:{port}", PATIENCE_SECONDS)
+        yield Urls(
+            address("web_redis_url"), address("worker_redis_url"), f"redis://127.0.0.1:{port}"
+        )
+    finally:
+        server.kill()
+        server.wait()
+
+
+def broker_at(url):
+    return RedisBroker(url=url, namespace="evalsite")
+
+
+def test_the_web_counts_shows_the_throttle_and_sends_what_a_worker_takes(urls):
+    web, worker = broker_at(urls.web), broker_at(urls.worker)
+    message: Message[None] = Message(
+        queue_name="chunks", actor_name="execute_chunk", args=(1,), kwargs={}, options={}
+    )
+    for broker in (web, worker):
+        broker.declare_queue("chunks")
+    web.enqueue(message)
+    taken = next(iter(worker.consume("chunks", timeout=60_000)))
+    assert taken is not None
+    assert taken.args == (1,)
+    counter = RateCounter(urls.web)
+    with time_machine.travel(0, tick=False):  # both in one minute
+        assert [counter.take("ada", 10).used for _ in range(2)] == [1, 2]
+    with redis.Redis.from_url(urls.web) as client:
+        assert list(client.scan_iter("api:rate:ada:*"))  # not counted by this process alone
+        assert OpenSockets(urls.web).keep(7, "a page", 20)
+        assert client.zcard(key_of(7)) == 1
+        assert ask(client, ["endpoint:1/m"])
+        client.zcount("workers:beats", 0, "+inf")
+        client.hdel("permits:state:endpoint:1/m", "rest")
+        assert client.set("nudge:1", 1, px=100, nx=True)
+
+
+@pytest.fixture
+def patient_flights():
+    """They neither go on without a Redis that is slow, nor is it soon forgotten what landed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ANSWER_SECONDS", "KEPT_SECONDS"):
+            patch.setattr(redis_flights, name, PATIENCE_SECONDS)
+        yield
+
+
+async def test_a_worker_throttles_joins_and_beats(urls, patient_flights):
+    async with redis.asyncio.Redis.from_url(urls.worker) as client:
+        permits = RedisPermits(client, "ann", 2, LocalPermits(time.monotonic))
+        grant = await permits.exchange((Quota("endpoint:1/m", 10),), Demand((0,), 7))
+        assert (grant.permits, grant.changes) == (7, ())  # none of them says that Redis is away
+        assert await RedisRetryBudgets(client, 2).withdraw("main")
+
+        async def read_nothing(keys):
+            return {}
+
+        flights = RedisFlights(client, "ann", read_nothing, lock_seconds=PATIENCE_SECONDS)
+        landing = await flights.fly("a" * 64, answer)
+        assert not landing.is_joined
+        assert await client.exists(f"flight:{'a' * 64}")
+        await flights.close()
+        await Heartbeat(client, "ann")._beat()
+
+
+async def answer():
+    return Reply("four", 12.5, 3, 1)
+
+
+async def test_pages_hear_what_workers_publish(urls):
+    web = RedisPubSubChannelLayer(hosts=[urls.web], prefix="evalsite")
+    worker = RedisPubSubChannelLayer(hosts=[urls.worker], prefix="evalsite")
+    channel = await web.new_channel()
+    await web.group_add("run.1", channel)
+    await worker.group_send("run.1", {"type": "nudge"})
+    assert await web.receive(channel) == {"type": "nudge"}
+    for layer in (web, worker):
+        await layer.flush()
+
+
+ADMINISTRATION = [
+    "CONFIG GET dir",
+    "CONFIG SET dir /tmp",
+    "FLUSHALL",
+    "KEYS *",
+    "SAVE",
+    "SHUTDOWN NOSAVE",
+    "REPLICAOF 127.0.0.1 1",
+    "MODULE LIST",
+    "ACL LIST",
+    "ACL SETUSER default on nopass ~* +@all",
+    "MONITOR",
+    "CLIENT KILL TYPE normal",
+]
+BEYOND = {
+    "web": ["GET flight:x", "SET flight:x r", "ZADD workers:beats 1 me", "GET other"],
+    "worker": ["GET api:rate:ada:1", "SET other 1", "PUBLISH elsewhere x"],
+}
+
+
+def test_what_is_none_of_its_business_is_refused(urls):
+    allowed = []
+    for name, beyond in BEYOND.items():
+        for command in (*ADMINISTRATION, *beyond):
+            with redis.Redis.from_url(getattr(urls, name)) as client:
+                try:
+                    client.execute_command(*command.split())
+                except redis.exceptions.NoPermissionError:
+                    continue
+            allowed.append((name, command))
+    assert allowed == []
+
+
+def test_nobody_enters_without_a_password(urls):
+    client = redis.Redis.from_url(urls.nobody)
+    with client, pytest.raises(redis.exceptions.AuthenticationError):
+        client.ping()
+    health = urls.nobody.replace("//", "//health:none@")
+    with redis.Redis.from_url(health) as client:
+        assert client.ping()
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            client.get("evalsite")
+
+
+def test_no_password_lies_in_the_file_of_the_server():
+    text = (BASE_DIR / "deploy" / "redis_users.conf").read_text()
+    assert re.findall(r"#\{(\w+)\}", text) == ["web", "worker"]
+    assert ">" not in text  # how a password would be written

@@ -1,4 +1,4 @@
-"""The audit log: no row changes, services fill it, and administrators read it.
+"""The audit log: no row changes, services fill it, administrators read it. And log lines.
 
 What each action leaves is in test_audit_actions.py.
 """
@@ -6,7 +6,9 @@ What each action leaves is in test_audit_actions.py.
 import ast
 import csv
 import json
-from datetime import timedelta
+import logging
+import sys
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.timezone import now
 
+from evalsite.log_lines import LONGEST_MESSAGE, LineFormatter
 from runs.models import AppendOnlyError, AuditAction, AuditEntry, Endpoint
 from runs.roles import Role
 from runs.selectors.audit import PAGE_SIZE
@@ -27,6 +30,7 @@ from runs.services.removing import archiving
 from runs.services.removing.retention import prune_audit
 from runs.services.runs import create_run
 from tests.api.asking import Asker
+from tests.commands.conftest import command
 from tests.harness.factories import PASSWORD, client_of, make_person, run_document
 
 pytestmark = pytest.mark.django_db
@@ -230,3 +234,94 @@ def test_every_service_that_removes_or_gives_rights_records_it():
             if not records(name, functions)
         ]
     assert silent == []
+
+
+# --- The command: a terminal, JSON lines and a file
+
+LAUNCHED, CHANGED = "sums\x1b[31m (run 7)", "from none to runner"
+
+
+@pytest.fixture
+def log(ada, bob):
+    """Two actions of two people on two days, the name of one with a terminal's escape in it."""
+    AuditEntry.objects.create(action="sign_in", at=datetime(2020, 1, 2, 3, 4, tzinfo=UTC))
+    record(AuditAction.RUN_LAUNCHED, Subject("run", LAUNCHED, 7), actor=bob)
+    record(AuditAction.ROLE_CHANGED, Subject("user", "=eve"), CHANGED, actor=ada)
+
+
+def test_a_person_reads_a_table_newest_first_and_a_script_lines_of_json(log):
+    text = command("audit").out
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0][:3] == ["When", "(UTC)", "Who"]
+    assert [line[2] for line in lines[1:]] == ["ada", "bob", "nobody"]
+    assert "Launched a run" in text
+    assert "\x1b" not in text
+    shown = command("audit", "--limit", "1").out
+    assert "The newest 1 of 3. --limit N shows more, --export all." in shown
+    assert "bob" not in shown
+    filters = {
+        "--person bo": ["bob"],
+        "--action role.changed": ["ada"],
+        "--about sums": ["bob"],
+        "--until 2020-01-02T04:04+01:00": [],
+        "--since 2020-01-03": ["ada", "bob"],
+        "--limit 2": ["ada", "bob"],
+        "": ["ada", "bob", ""],
+    }
+    found = {
+        options: [row["actor"] for row in command("audit", "--json", *options.split()).lines]
+        for options in filters
+    }
+    assert found == filters
+    assert command("audit", "--person", "mallory").out.strip() == "Nobody did such a thing."
+
+
+@pytest.mark.parametrize("name", ["audit.csv", "audit.jsonl"])
+def test_a_file_has_what_the_filters_leave_and_is_itself_recorded(log, name, tmp_path):
+    path = tmp_path / name
+    said = command("audit", "--export", path, "--since", "2020-01-03").out
+    assert said == f"3 rows in {path}.\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    text = path.read_text()
+    rows = list(csv.DictReader(text.splitlines())) if name.endswith("csv") else text.splitlines()
+    assert len(rows) == 3  # what was exported is in it, too
+    assert ("'=eve" in text) == name.endswith("csv")
+    newest = AuditEntry.objects.latest("pk")
+    assert (newest.action, newest.detail, newest.door) == ("exported", name, "command")
+
+
+def test_what_makes_no_sense_is_refused():
+    for options, told in [
+        (["--action", "flew"], "'flew' is no action. There are: sign_in, sign_in.failed"),
+        (["--since", "yesterday"], "'yesterday' is no moment"),
+        (["--limit", "0"], "--limit 0: show at least 1."),
+        (["--export", "audit.pdf"], "audit.pdf: give a name that ends in .csv or .jsonl."),
+    ]:
+        wrong = command("audit", *options)
+        assert wrong.exit_code != 0
+        assert told in wrong.err
+
+
+# --- The log of a process: one event, one line, whatever text is in it
+
+
+def line_for(message, *args, error=False):
+    exc_info = sys.exc_info() if error else None
+    record = logging.LogRecord("runs", logging.INFO, "f.py", 1, message, args, exc_info)
+    return LineFormatter().format(record)
+
+
+def test_text_of_a_person_is_cut_and_cannot_start_a_line_or_colour_a_terminal():
+    assert len(line_for("x" * 10 * LONGEST_MESSAGE)) < LONGEST_MESSAGE + 100
+    line = line_for("Run %s started", "a\n2026 INFO root: all is well\x1b[31m\u202e")
+    assert len(line.splitlines()) == 1
+    assert r"a\n2026 INFO root: all is well\x1b[31m\u202e" in line
+
+
+def test_the_lines_of_a_traceback_are_marked():
+    try:
+        raise ValueError("bad\n2026 INFO root: all is well")
+    except ValueError:
+        first, *rest = line_for("It failed", error=True).splitlines()
+    assert first.endswith("It failed")
+    assert all(line.startswith("  | ") for line in rest)

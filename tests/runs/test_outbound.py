@@ -7,13 +7,7 @@ import pytest
 
 from runs.apps import warn_of_unsafe_settings
 from runs.models import DIRECT, Endpoint, EndpointKind
-from runs.outbound import (
-    base_url_of,
-    check_endpoint,
-    policy_for,
-    webhook_policy,
-    webhook_route,
-)
+from runs.outbound import base_url_of, check_endpoint, policy_for, webhook_policy, webhook_route
 from runs.selectors.endpoints.manner import route_of
 from workers.engine.errors import ForbiddenAddress
 from workers.engine.http import Client

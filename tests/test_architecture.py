@@ -40,15 +40,12 @@ def database_uses(code: str, *, may_query: bool = False) -> list[int]:
     found = [
         node.lineno
         for node in nodes
-        if isinstance(node, ast.Attribute) and node.attr in MANAGERS and is_class(node.value)
+        if isinstance(node, ast.Attribute)
+        and node.attr in MANAGERS
+        and ast.unparse(node.value).split(".")[-1][:1].isupper()  # of a class, by its name
     ]
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     return found + [call.lineno for call in calls if touches_rows(call, may_query=may_query)]
-
-
-def is_class(node: ast.expr) -> bool:
-    """By its name: `Run.objects`, and `models.Run.objects`."""
-    return ast.unparse(node).split(".")[-1][:1].isupper()
 
 
 def touches_rows(call: ast.Call, *, may_query: bool) -> bool:

@@ -4,14 +4,13 @@ import hashlib
 import json
 import re
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
 import redis
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 from django.utils.timezone import now
@@ -24,6 +23,7 @@ from runs.services.people.accounts import needs_setup
 from runs.services.people.tokens import authenticate_token, create_token, revoke_token
 from tests.api.asking import EVERYTHING, ROOT, Asker
 from tests.harness.factories import client_of
+from tests.runs.conftest import said_by
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -286,12 +286,6 @@ def test_a_token_must_make_sense_and_its_last_use_is_noted_once_a_minute(alice):
     assert ApiToken.objects.get().last_used == first
 
 
-def run_command(*arguments):
-    out = StringIO()
-    call_command("create_token", *arguments, stdout=out)
-    return out.getvalue()
-
-
 def known(text):
     found = authenticate_token(text.strip())
     assert found is not None
@@ -299,23 +293,25 @@ def known(text):
 
 
 def test_the_command_prints_the_token_alone_of_whom_is_named_or_the_first_administrator(alice):
-    text = run_command("nightly", "--scope", "read,run", "--user", "alice", "--days", "3")
+    text = said_by(
+        "create_token", "nightly", "--scope", "read,run", "--user", "alice", "--days", "3"
+    )
     assert re.fullmatch(r"ev_[0-9a-f]{10}_[\w-]{43}\n", text)
     found = known(text)
     assert (found.owner, found.scopes, found.name) == (alice, ["read", "run"], "nightly")
     ada = User.objects.create(username="ada", is_superuser=True)
-    found = known(run_command("nightly"))
+    found = known(said_by("create_token", "nightly"))
     assert (found.owner, found.scopes) == (ada, ["read", "run", "manage"])
 
 
 def test_on_a_fresh_site_the_command_makes_an_account_that_leaves_the_set_up_open():
-    first, second = (known(run_command("ci")).owner for _ in range(2))
+    first, second = (known(said_by("create_token", "ci")).owner for _ in range(2))
     assert first == second
     assert not first.has_usable_password()
     assert needs_setup()
     for words in (("ci", "--scope", "all"), ("ci", "--user", "nobody")):
         with pytest.raises(CommandError) as caught:
-            run_command(*words)
+            said_by("create_token", *words)
         assert caught.value.returncode == 2
 
 

@@ -21,7 +21,7 @@ from runs.services.webhooks import create_webhook
 from tests.api.asking import Asker
 from tests.harness import factories
 from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.selection_parts import make_selection
+from tests.runs.comparing_parts import make_selection
 from workers.engine.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -84,18 +84,14 @@ def environ(live_server):
     factories.add_record(score, {"steps": []})
     factories.make_run(ada, dataset)
     make_selection(ada, dataset)
-    create_run(ada, evolution_on(dataset))
+    kept = factories.run_document(dataset)
+    shared = {name: kept[name] for name in ("name", "dataset", "prompts", "scorers")}
+    create_run(ada, {**shared, "kind": "evolve", "models": ["simulated/sim-small"]})
     save_configuration(ada, "sums", factories.run_document(dataset))
     hook = create_webhook(ada, "https://93.184.216.34/").webhook
     told = WebhookDelivery.objects.create(webhook=hook, run=run)
     assert (run.pk, make_benchmark().pk, hook.pk, told.pk) == (1, 1, 1, 1)
     return {**os.environ, "EVALSITE_URL": live_server.url, "EVALSITE_TOKEN": Asker(ada).text}
-
-
-def evolution_on(dataset):
-    kept = factories.run_document(dataset)
-    shared = {name: kept[name] for name in ("name", "dataset", "prompts", "scorers")}
-    return {**shared, "kind": "evolve", "models": ["simulated/sim-small"]}
 
 
 def in_order():

@@ -20,7 +20,7 @@ from runs.services.events import note
 from tests.api.asking import Asker
 from tests.harness.factories import add_cached_reply, add_candidate, add_score, beat, make_dataset
 from tests.runs.benchmark_parts import make_benchmark
-from tests.runs.selection_parts import make_selection
+from tests.runs.comparing_parts import make_selection
 
 pytestmark = pytest.mark.django_db
 

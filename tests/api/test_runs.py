@@ -1,8 +1,6 @@
 """Starting, listing, showing, controlling and rerunning runs through the API."""
 
 import json
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -91,26 +89,6 @@ def test_the_same_key_and_body_give_the_same_run_to_one_person(asker, stranger, 
     first = keyed(asker, {"configuration": "nightly"}, "k3")
     save_configuration(alice, "nightly", {**document, "seed": 9})  # the body is as it was
     assert keyed(asker, {"configuration": "nightly"}, "k3").json() == first.json()
-
-
-AT_ONCE = 20
-
-
-@pytest.mark.postgresql("locks: twenty launches with one key, each on a connection of its own")
-@pytest.mark.django_db(transaction=True)
-def test_launches_with_one_key_at_the_same_moment_make_one_run(live_server, asker, document):
-    body = json.dumps({"configuration": document}).encode()
-    headers = {"Authorization": f"Bearer {asker.text}", "Content-Type": "application/json"}
-    headers["Idempotency-Key"] = "once"
-    request = urllib.request.Request(f"{live_server.url}/api/v1/runs", body, headers)
-
-    def launch(_):
-        with urllib.request.urlopen(request) as answer:
-            return answer.status, json.load(answer)["id"]
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        answers = set(pool.map(launch, range(AT_ONCE)))
-    assert answers == {(202, Run.objects.get().pk)}
 
 
 def test_a_run_is_shown_as_promised_with_chosen_fields_and_its_leader_as_the_best(asker, run):

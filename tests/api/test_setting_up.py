@@ -15,7 +15,6 @@ from runs.roles import Role
 from runs.services.configurations import save_configuration
 from tests.api.asking import Asker
 from tests.harness.factories import make_dataset, make_person, run_document
-from workers.engine.kinds import read_configuration
 
 pytestmark = pytest.mark.django_db
 
@@ -216,7 +215,7 @@ def test_a_configuration_is_stored_answered_unchanged_and_replaced(asker, docume
     assert asker.ask("put", "/configurations/other", changed).status_code == 201
 
 
-def test_off_without_quotes_is_taken_in_yaml_and_what_is_wrong_is_refused(asker, document):
+def test_what_is_no_configuration_in_yaml_or_json_is_refused(asker):
     for status, content_type, wrong in [
         (422, YAML, "name: ["),
         (422, YAML, "a: &a [1]\nb: *a"),
@@ -229,13 +228,6 @@ def test_off_without_quotes_is_taken_in_yaml_and_what_is_wrong_is_refused(asker,
         answer = asker.post("/configurations", wrong, content_type=content_type)
         assert answer.status_code == status, wrong
     assert not Configuration.objects.exists()
-    text = yaml.safe_dump({name: v for name, v in document.items() if name != "cache"})
-    send = {"content_type": YAML}
-    assert asker.post("/configurations", f"{text}cache: off\n", **send).status_code == 201
-    assert read_configuration(Configuration.objects.get().as_document).cache == "off"
-    refused = asker.ask("put", "/configurations/sums", f"{text}cache: on\n", **send)
-    assert refused.status_code == 422
-    assert "Choose use, refresh or off" in refused.content.decode()
 
 
 def test_of_others_only_presets_are_seen_and_none_changed(asker, stranger, alice, document):

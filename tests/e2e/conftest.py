@@ -15,12 +15,13 @@ from playwright import sync_api
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from scripts.install_chromium import find_chromium
-from tests.e2e.inspection import WIDE, faults_of
 from tests.e2e.run_page import (
     PASSWORD,
     RUN_PAGE,
     USERNAME,
+    WIDE,
     diary,
+    faults_of,
     let_go,
     live_texts,
     run_number,

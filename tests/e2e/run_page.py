@@ -1,13 +1,14 @@
-"""What people do again and again: start a run, and read its page."""
+"""What people do again and again: start a run, read its page, and find fault with any page."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 from django.conf import settings
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
+from tests.conftest import ROOT
 from tests.harness.patience import PATIENCE_SECONDS
 from tests.harness.site import ServedSite
 
@@ -73,3 +74,81 @@ def live_texts(page: Page) -> dict[str, str]:
 def diary(page: Page) -> dict[str, Any]:
     found: dict[str, Any] = page.evaluate("window.diary")
     return found
+
+
+# Given to the page by the debugger: a script element would be refused by the site's own policy.
+AXE = (ROOT / "node_modules/axe-core/axe.min.js").read_text()
+RUN_AXE = """async (asked) => {
+    // Nothing is asked of style sheets or media, so none are fetched once more.
+    const options = { resultTypes: ["violations"], preload: false, ...asked };
+    const { violations } = await axe.run(options);
+    return violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
+}"""
+# The same markup once more says nothing new, and each element takes its time.
+LEAVE_OUT_REPEATS = """() => {
+    const repeats = ["tbody tr:nth-child(n+4)", "option:nth-child(n+4)",
+        ".api-group:nth-of-type(n+4)", "details.route:nth-of-type(n+3)"];
+    for (const one of document.querySelectorAll(repeats.join())) one.remove();
+}"""
+EVERYTHING: dict[str, Any] = {}
+# What a small screen or other colours can change on a page whose markup is in order.
+LOOKS = {"runOnly": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"]}
+READ_FACTS = """async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    await frame();  // charts follow a new width one frame later
+    await frame();
+    const { scrollWidth, clientWidth } = document.documentElement;
+    const headings = [...document.querySelectorAll("h1")].filter((one) => one.checkVisibility());
+    const ground = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
+    const overhang = scrollWidth - clientWidth;
+    const cut = [...document.querySelectorAll(".tile, .tile > *")]
+        .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
+        .map((one) => one.textContent.trim());
+    return { overhang, cut, headings: headings.length, ground };
+}"""
+Scheme = Literal["light", "dark"]
+Look = tuple[ViewportSize, Scheme, dict[str, Any]]
+MIDDLE_GREY = 128
+WIDE: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+def faults_of(page: Page, *, crosswise: bool = False) -> list[str]:
+    """Of the page that is open: wide and light, then on a phone in the dark. Axe takes long: it
+    checks the phone's markup, and the other two pairs of size and colours, only if `crosswise`."""
+    on_phone = EVERYTHING if crosswise else LOOKS
+    looks: list[Look] = [(WIDE, "light", EVERYTHING), (PHONE, "dark", on_phone)]
+    faults = [fault for look in looks for fault in faults_of_layout(page, look)]
+    if crosswise:
+        looks += [(PHONE, "light", LOOKS), (WIDE, "dark", LOOKS)]
+    page.evaluate(LEAVE_OUT_REPEATS)
+    page.evaluate(AXE)
+    for look in looks:
+        show(page, look)
+        faults += told_of(page, look, page.evaluate(RUN_AXE, look[2]))
+    return faults
+
+
+def show(page: Page, look: Look) -> None:
+    # Without motion: a colour on its way from light to dark is neither.
+    page.set_viewport_size(look[0])
+    page.emulate_media(color_scheme=look[1], reduced_motion="reduce")
+
+
+def faults_of_layout(page: Page, look: Look) -> list[str]:
+    show(page, look)
+    facts: dict[str, Any] = page.evaluate(READ_FACTS)
+    is_dark = sum(facts["ground"][:3]) / 3 < MIDDLE_GREY
+    checks = {
+        f"can be scrolled sideways by {facts['overhang']} px": facts["overhang"] > 0,
+        f"cuts what tiles say: {facts['cut']}": bool(facts["cut"]),
+        f"has {facts['headings']} headings of the first level": facts["headings"] != 1,
+        f"has the ground {facts['ground']}": is_dark != (look[1] == "dark"),
+    }
+    return told_of(page, look, [what for what, is_so in checks.items() if is_so])
+
+
+def told_of(page: Page, look: Look, faults: list[str]) -> list[str]:
+    return [f"{page.url}, {look[1]}, {look[0]['width']} px wide: {fault}" for fault in faults]

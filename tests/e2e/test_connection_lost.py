@@ -53,7 +53,6 @@ def test_a_web_server_that_dies_leaves_the_page_readable_and_it_is_soon_live_aga
     last = [text for _, text in diary(running)["texts"]["progress"]][-1]
     assert live_texts(running)["progress"] == last, "the last numbers are gone"
     expect(running.locator("[data-live=progress]")).to_be_visible()
-
     site.let_supervisor_go_on()
     running.wait_for_selector("[data-live-state=live]")
     states = [text for _, text in diary(running)["states"]]
@@ -128,18 +127,15 @@ def test_signing_out_in_another_tab_closes_the_socket_and_asks_to_sign_in(browse
     sign_in(page)
     launch(page, document("is watched by nobody", repeats=5))
     expect(page.locator("[data-live-state=live]")).to_be_visible()
-
     other_tab.goto("/runs/new/")
     other_tab.locator("#id_name").fill("half a run")
     other_tab.get_by_role("button", name="Sign out").first.click()
     other_tab.wait_for_url("**/sign-in/")
     assert other_tab.evaluate("localStorage.length") == 0
-
     banner = page.locator("[data-banner]")
     expect(banner).to_contain_text("You are signed out.")
     assert diary(page)["closes"][-1] == SIGNED_OUT  # before it, slow sockets may have been given up
     site.come_to_rest()  # its calls are not the next story's
-
     back_here = quote(f"/runs/{run_number(page)}/", safe="")
     link = banner.get_by_role("link", name="Sign in again")
     expect(link).to_have_attribute("href", f"/sign-in/?next={back_here}")

@@ -6,11 +6,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Witness, open_context
-from tests.e2e.inspection import PHONE, faults_of
 from tests.e2e.run_page import (
     LARGEST_SHIFT,
+    PHONE,
     diary,
     document,
+    faults_of,
     launch,
     let_go,
     live_texts,

@@ -5,8 +5,15 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.inspection import WIDE, faults_of
-from tests.e2e.run_page import document, launch, let_go, live_texts, wait_until_final
+from tests.e2e.run_page import (
+    WIDE,
+    document,
+    faults_of,
+    launch,
+    let_go,
+    live_texts,
+    wait_until_final,
+)
 from tests.e2e.test_first_minute import assert_page_equals_database
 
 pytestmark = pytest.mark.late
@@ -67,7 +74,6 @@ def test_a_full_stop_pauses_the_updates_and_counts_those_that_wait(page, witness
             re.compile(rf"On hold – ([{least}-9]|\d\d) updates? waiting")
         )
     assert live_texts(page) == before, "numbers moved on a paused page"
-
     page.keyboard.press(".")
     expect(page.locator("[data-live-state=live]")).to_be_visible()
     expect(page.locator("[data-live=progress]")).not_to_have_text(before["progress"])

@@ -8,8 +8,7 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from tests.e2e.inspection import faults_of
-from tests.e2e.run_page import RUN_PAGE, document, launch, let_go, wait_until_final
+from tests.e2e.run_page import RUN_PAGE, document, faults_of, launch, let_go, wait_until_final
 from tests.harness.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.late
@@ -69,7 +68,6 @@ def test_a_choice_is_filled_in_and_watched_to_its_winner(page, witness, site, de
     expect(page.locator("ol.arms .arm")).to_have_count(4)
     expect(page.locator("[data-verdict]")).to_contain_text("Chosen: planner=")
     assert faults_of(page) == []
-
     with page.expect_download() as coming:
         page.get_by_role("link", name="CSV").click()
     assert len(list(csv.DictReader(coming.value.path().open()))) == 4
@@ -77,7 +75,6 @@ def test_a_choice_is_filled_in_and_watched_to_its_winner(page, witness, site, de
         page.get_by_role("link", name="LiteLLM").click()
     models = yaml.safe_load(coming.value.path().read_text())["model_list"]
     assert [model["model_name"] for model in models] == ["planner", "solver"]
-
     page.get_by_role("link", name="Duplicate").click()
     expect(page.locator("#kind-select")).to_be_checked()
     expect(page.locator(".step")).to_have_count(2)
@@ -140,7 +137,6 @@ def test_a_prompt_is_bred_and_saved(page, witness, site, demo):
     expect(page.locator("#generations")).to_have_attribute("open", "")  # as it was left
     expect(page.locator("[data-under-way]")).to_have_count(0)
     assert faults_of(page) == []
-
     best = page.get_by_label("The best prompt", exact=True).inner_text()
     run = page.url.removeprefix(site.url)
     page.get_by_role("link", name="Save as a prompt").first.click()
@@ -176,7 +172,6 @@ def test_missions_are_played_and_episodes_watched(page, witness, demo):
         )
     wait_until_final(page)  # until then the newest episodes come first
     assert page.evaluate("window.isTheSame")
-
     missions.first.get_by_role("link", name="Watch").first.click()
     play_back(page, page.locator("[data-replay-picture]"), READ_AGENTS)
     page.get_by_role("link", name="Show its episodes").click()
@@ -240,7 +235,6 @@ def test_a_policy_is_trained_and_its_rewrites_are_read(page, witness, site, demo
     expect(page.locator("[data-phase]")).to_have_count(0)
     expect(page.get_by_role("heading", name="On held-out queries")).to_be_visible()
     assert faults_of(page) == []
-
     page.get_by_role("link", name="On held-out queries").click()
     expect(page.locator("#transitions")).to_contain_text("Rewrites on held-out queries")
     expect(page.locator(".mutation-steps > li").first).to_be_visible()

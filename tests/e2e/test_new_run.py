@@ -91,7 +91,6 @@ def keep_and_throw_away(page):
     assert ROWS.splitlines()[1] in kept
     for secret in ("key", "csrfmiddlewaretoken"):
         assert page.locator(f"[data-new-run] [name={secret}]").input_value() not in kept
-
     page.get_by_role("button", name="Throw it away").click()
     expect(page.locator("#id_name")).to_have_value("")
     expect(page.locator("#source-stored")).to_be_checked()
@@ -99,7 +98,6 @@ def keep_and_throw_away(page):
     assert "Sums" not in page.evaluate(READ_DRAFTS)
     page.get_by_role("button", name="Bring it back").click()
     assert_draft_is_back(page)
-
     page.goto("/runs/new/?kind=select")  # asked for, so the draft is only offered
     expect(page.locator("#kind-select")).to_be_checked()
     expect(page.locator("#id_name")).to_have_value("")
@@ -115,7 +113,6 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     expect(page.locator("[data-estimate-panel]")).to_contain_text("{{qestion}}")
     keep_and_throw_away(page)
     page.get_by_role("button", name="Launch").click()
-
     problems = page.locator("[data-errors]")
     expect(problems).to_be_focused()
     expect(problems).to_contain_text("Fix 1 problem to launch")
@@ -126,12 +123,10 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     problems.get_by_role("link", name="Prompt 1, user").click()
     expect(field(page, "User prompt")).to_be_focused()
     expect(field(page, "User prompt")).to_have_attribute("aria-invalid", "true")
-
     leave_and_press_back(
         page
     )  # a refused launch keeps the draft, and Back asks for no sending again
     assert_draft_is_back(page)
-
     field(page, "User prompt").fill(MENDED["User prompt"])
     expect(page.locator("[data-estimate-panel]")).to_contain_text("= 6 trials")
     page.get_by_role("button", name="Launch").click()
@@ -140,7 +135,6 @@ def test_a_run_of_pasted_rows_with_a_mistake_on_the_way(page, witness, site, dem
     wait_until_final(page)
     assert live_texts(page)["progress"] == "6 of 6 trials"
     assert_page_equals_database(page, site.database)
-
     assert page.evaluate(READ_DRAFTS) == "[]"  # it is a run now
     page.get_by_role("link", name="Duplicate").click()
     page.wait_for_url("**/runs/new/?run=*")

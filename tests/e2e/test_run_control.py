@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.inspection import faults_of
-from tests.e2e.run_page import document, launch, let_go, run_number, wait_until_final
+from tests.e2e.run_page import document, faults_of, launch, let_go, run_number, wait_until_final
 from tests.e2e.test_first_minute import assert_page_equals_database
 
 pytestmark = pytest.mark.late
@@ -87,10 +86,8 @@ def test_a_changed_limit_is_a_flag_and_its_run_is_among_the_endpoints(page, witn
     launch(page, document("retuned on the way", repeats=4))
     expect(other.get_by_role("link", name="retuned on the way")).to_be_visible()
     expect(other.locator("[data-refresh-text]")).to_have_text("Live, every 2 s")
-
     limited_by = page.locator("[data-live=limited_by]")
     expect(limited_by).to_contain_text("Limited by the run's own 4 calls at once.")
-
     other.goto(page.url)
     other.locator("[data-limits] summary").click()
     other.get_by_label("Calls at once").fill("9")

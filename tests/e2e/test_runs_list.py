@@ -8,8 +8,16 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.inspection import PHONE, faults_of
-from tests.e2e.run_page import diary, document, launch, let_go, run_number, wait_until_final
+from tests.e2e.run_page import (
+    PHONE,
+    diary,
+    document,
+    faults_of,
+    launch,
+    let_go,
+    run_number,
+    wait_until_final,
+)
 
 pytestmark = pytest.mark.late
 
@@ -43,7 +51,6 @@ def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, si
     expect(row.locator(".run-count")).not_to_have_text(seen)
     expect(row.locator(".run-rate")).not_to_have_text("0.0/s")
     expect(tick).to_be_checked()
-
     list_tab.get_by_role("button", name="Pause updates").click()
     expect(list_tab.locator("[data-refresh-text]")).to_have_text(re.compile("^Paused at "))
     let_go(site)
@@ -53,10 +60,8 @@ def test_rows_move_without_a_reload_and_new_runs_are_announced(page, witness, si
     expect(row.locator(".run-state")).to_have_text("Completed")
     expect(row.locator(".run-count")).to_have_text("120 / 120")
     assert moves_since(list_tab, loaded) == []
-
     list_tab.get_by_role("link", name="1 new run – show").click()
     expect(list_tab.get_by_role("link", name="started meanwhile")).to_be_visible()
-
     for one in (number, run_number(page)):
         list_tab.get_by_role("checkbox", name=f"Choose run {one}", exact=True).check()
     list_tab.get_by_role("button", name="Compare", exact=True).click()

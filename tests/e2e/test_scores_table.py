@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import DEMO_TRIALS
-from tests.e2e.inspection import faults_of
+from tests.e2e.run_page import faults_of
 
 pytestmark = pytest.mark.late
 
@@ -38,7 +38,6 @@ def test_every_trial_is_on_one_page_and_a_filter_in_the_address(page, witness, s
     expect(page.get_by_role("link", name="Next")).to_have_count(0)
     expected = site.database.rows(POSITIONS, run=demo, candidate=2)
     assert [(position,) for position in first + last] == expected
-
     page.get_by_role("link", name="Previous").click()
     page.get_by_role("link", name="Next").wait_for()
     assert positions(page) == first
@@ -75,14 +74,12 @@ def test_a_row_opens_in_place_and_columns_are_remembered(page, witness, site, de
     page.keyboard.press("o")
     expect(below).to_be_visible()
     assert faults_of(page) == []
-
     page.get_by_role("checkbox", name="Choose trial").nth(0).check()
     page.get_by_role("checkbox", name="Choose trial").nth(1).check()
     page.get_by_role("button", name="Rerun 2 chosen").click()
     expect(page.get_by_role("heading", name="Rerun 2 chosen trials")).to_be_visible()
     assert faults_of(page) == []
     page.goto(f"/runs/{demo}/scores/?status=correct")
-
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("Cost").check()
     page.wait_for_url("**/scores/*show=cost*")

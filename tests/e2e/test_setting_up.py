@@ -21,7 +21,6 @@ def test_an_endpoint_is_added_and_tested_and_its_key_is_never_shown(page, witnes
     page.get_by_label("API key").fill(KEY)
     page.get_by_role("button", name="Add endpoint").click()
     page.wait_for_url(re.compile(r"/endpoints/\d+/"))
-
     shown = [page.content()]
     expect(page.get_by_label("Replace key")).to_have_value("")
     expect(page.get_by_text("…wxyz")).to_be_visible()
@@ -30,7 +29,6 @@ def test_an_endpoint_is_added_and_tested_and_its_key_is_never_shown(page, witnes
     expect(report).to_contain_text("It works")
     expect(report).to_contain_text("sim-small")
     shown.append(page.content())
-
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("…wxyz")).to_be_visible()
     shown.append(page.content())
@@ -81,7 +79,6 @@ def test_an_array_is_previewed_and_a_csv_imported_if_it_is_good(page, witness, s
     expect(problems.locator("li").nth(1)).to_contain_text("line 4")
     expect(page.get_by_role("button", name="Import")).to_be_disabled()
     assert (site.database.count("runs_dataset"), site.database.count("runs_case")) == before
-
     upload["buffer"] = GOOD.encode()
     page.get_by_label("File").set_input_files(upload)
     expect(page.get_by_role("table", name="Preview of the rows")).to_contain_text("What is 2 + 2?")

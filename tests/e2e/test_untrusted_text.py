@@ -6,86 +6,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.run_page import document, launch, run_number, wait_until_final
+from tests.runs.test_pages_hostile import ELSEWHERE
+from tests.runs.test_pages_hostile import PLAIN_PAYLOADS as PAYLOADS
 
 pytestmark = pytest.mark.late
-
-# Each tries to open a dialog, to fetch from another site, or to run what the policy forbids: a
-# browser shows which of them got through.
-ELSEWHERE = "http://evil.example"
-
-ELEMENTS = [
-    "<script>alert(1)</script>",
-    "<SCRIPT>alert(1)</SCRIPT>",
-    f"<script src={ELSEWHERE}/a.js></script>",
-    f"<script src=//{ELSEWHERE.removeprefix('http://')}/b.js></script>",
-    "<script>alert(1)",
-    "<<script>alert(1)//<</script>",
-    "<scr<script>ipt>alert(1)</scr</script>ipt>",
-    "<script\n>alert(1)</script\n>",
-    "<script type=module>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "<img src=x onerror=alert(1)//",
-    "<IMG SRC=x OnErRoR=alert`1`>",
-    "<img/src=x/onerror=alert(1)>",
-    f"<img src={ELSEWHERE}/pixel.png>",
-    f"<img srcset='{ELSEWHERE}/pixel.png 1x'>",
-    "<svg onload=alert(1)>",
-    "<svg><script>alert(1)</script></svg>",
-    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
-    f"<svg><image href={ELSEWHERE}/i.svg /></svg>",
-    f"<svg><use href={ELSEWHERE}/s.svg#x /></svg>",
-    "<math><mtext></form><form><mglyph><style></math><img src=x onerror=alert(1)>",
-    "<body onload=alert(1)>",
-    f"<iframe src={ELSEWHERE}></iframe>",
-    "<iframe srcdoc='<script>parent.alert(1)</script>'></iframe>",
-    "<iframe src=javascript:alert(1)></iframe>",
-    f"<object data={ELSEWHERE}/o.swf></object>",
-    f"<embed src={ELSEWHERE}/e.swf>",
-    f"<link rel=stylesheet href={ELSEWHERE}/l.css>",
-    f"<link rel=prefetch href={ELSEWHERE}/p>",
-    f"<style>@import '{ELSEWHERE}/s.css';</style>",
-    f"<style>*{{background:url({ELSEWHERE}/bg)}}</style>",
-    f"<meta http-equiv=refresh content='0;url={ELSEWHERE}/'>",
-    f"<base href={ELSEWHERE}/>",
-    "<details open ontoggle=alert(1)>",
-    "<video><source onerror=alert(1)></video>",
-    f"<video poster={ELSEWHERE}/v.png></video>",
-    f"<audio src={ELSEWHERE}/a.mp3 autoplay></audio>",
-    "<input autofocus onfocus=alert(1)>",
-    "<select autofocus onfocus=alert(1)>",
-    "<textarea autofocus onfocus=alert(1)>",
-    "<marquee onstart=alert(1)>x</marquee>",
-    "<form action=javascript:alert(1)><button autofocus>go</button></form>",
-    "<template><script>alert(1)</script></template>",
-    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
-    "<xss style='animation-name:x' onanimationstart=alert(1)></xss>",
-]
-BREAKOUTS = [
-    '"><script>alert(1)</script>',
-    "'><script>alert(1)</script>",
-    '" autofocus onfocus=alert(1) x="',
-    "' autofocus onfocus=alert(1) x='",
-    "</title><script>alert(1)</script>",
-    "</textarea><script>alert(1)</script>",
-    "</script><script>alert(1)</script>",
-    "</style><script>alert(1)</script>",
-    "</pre><script>alert(1)</script>",
-    "</option></select><img src=x onerror=alert(1)>",
-    "--><script>alert(1)</script><!--",
-    "]]><script>alert(1)</script>",
-    "\\u003cscript\\u003ealert(1)\\u003c/script\\u003e",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "&#60;img src=x onerror=alert(1)&#62;",
-    "%3Cscript%3Ealert(1)%3C/script%3E",
-    "{% debug %}",
-    "${alert(1)}",
-    "javascript:alert(1)",
-    "data:text/html,<script>alert(1)</script>",
-    f"[text](javascript:alert(1)) ![image]({ELSEWHERE}/m.png)",
-    "');alert(1);//",
-    "\u202etxt.<script>alert(1)</script>",
-]
-PAYLOADS = ELEMENTS + BREAKOUTS
 
 NAME = '"><img src=x onerror=alert(1)></title><script>alert(1)</script>'
 TEXTS = [*PAYLOADS, "\n".join(PAYLOADS)]  # the last case holds all of them

@@ -37,11 +37,6 @@ async def test_connections_are_used_again_or_opened_and_closed_when_nobody_needs
     assert len(server.requests) == 1  # it was not another call that closed it
 
 
-def is_kept(client):
-    """Whether it has a connection that it would use again."""
-    return any(one.is_reusable for idle in client._idle.values() for one in idle)
-
-
 @table(
     row([OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")], id="it says so"),
     row([OK + OK.replace(b"OK\r\n", b"OK\r\nX-Other: 1\r\n")], id="it answered twice"),
@@ -52,7 +47,10 @@ async def test_a_connection_that_should_not_be_used_again_is_not(script):
     async with served(server) as url, http.Client() as client:
         answer = await client.post(url, b"{}", {})
         await server.hung_up.wait()
-        await until(lambda: not is_kept(client))
+        # Until it has no connection that it would use again.
+        await until(
+            lambda: not any(one.is_reusable for idle in client._idle.values() for one in idle)
+        )
         assert answer.headers["content-length"] == "2"
         assert "x-other" not in answer.headers  # of the second one, which is nobody's
         assert (await client.post(url, b"{}", {})).body == b"hi"

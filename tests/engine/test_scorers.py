@@ -169,12 +169,9 @@ def test_an_answer_is_right_or_wrong(name):
     assert [
         (options, answer[:80], expected)
         for options, answer, expected, right in SAID[name]
-        if value(name, options, answer, as_case(expected)) != float(right)
+        if value(name, options, answer, expected if isinstance(expected, Case) else case(expected))
+        != float(right)
     ] == []
-
-
-def as_case(expected):
-    return expected if isinstance(expected, Case) else case(expected)
 
 
 @table(

@@ -52,12 +52,6 @@ async def test_a_failing_model_ends_the_run_and_does_not_win(simulator, selectio
     assert "sim-large" in strategy.candidates[strategy.best].document["choices"]["solver"]
 
 
-def of_size(selection, sizes, strategy):
-    models = [[f"simulated/m{n}" for n in range(size)] for size in sizes]
-    steps = [chat(f"s{step}", "{{question}}", *each) for step, each in enumerate(models)]
-    return {**selection, "steps": steps, "strategy": strategy}
-
-
 @table(
     ((100, 100, 10), {"name": "arm_elimination"}, "100,000 candidates are more than the 10,000"),
     ((70, 70), {"name": "bayesian"}, "would try 1,225 of 4,900 combinations"),
@@ -67,7 +61,9 @@ def of_size(selection, sizes, strategy):
 )
 def test_combinations_are_counted_before_one_is_made(monkeypatch, selection, sizes, strategy, told):
     monkeypatch.setattr(Selection, "make_candidates", None)
-    document = of_size(selection, sizes, strategy)
+    models = [[f"simulated/m{n}" for n in range(size)] for size in sizes]
+    steps = [chat(f"s{step}", "{{question}}", *each) for step, each in enumerate(models)]
+    document = {**selection, "steps": steps, "strategy": strategy}
     if told:
         assert told in str(problems_beside(document))
     else:

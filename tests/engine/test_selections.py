@@ -24,12 +24,10 @@ def make_matrix(accuracies, datapoints=40, failed=0.0, seed=1):
         return float(0.7 * hard + 0.3 * random.random() < accuracy)
 
     rows = tuple(tuple(cell(accuracy, hard) for hard in hardness) for accuracy in accuracies)
-    return Matrix("made", tuple(labels_of(len(accuracies))), rows)
-
-
-def labels_of(count):
-    pairs = [f"planner={one} + solver={other}" for one in MODELS for other in MODELS]
-    return pairs if count == len(pairs) else [f"agent={number}" for number in range(count)]
+    labels = [f"planner={one} + solver={other}" for one in MODELS for other in MODELS]
+    if len(accuracies) != len(labels):
+        labels = [f"agent={number}" for number in range(len(accuracies))]
+    return Matrix("made", tuple(labels), rows)
 
 
 def of_matrix(matrix):

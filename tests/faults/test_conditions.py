@@ -43,7 +43,10 @@ def test_a_worker_gets_no_more_memory(stage):
         worker.kill()  # new ones have no memory to spare from earlier work
     act = stage.launch(load, None, orders=orders, until=0.3)
     victim = stage.busy_worker()
-    starve(victim)
+    # It may have less memory than it has: the next allocation of any size fails.
+    held = int(Path(f"/proc/{victim.pid}/statm").read_text().split()[5])  # data and stacks
+    size = held * resource.getpagesize() // 2
+    resource.prlimit(victim.pid, resource.RLIMIT_DATA, (size, size))
     wait_for(lambda: not victim.is_alive or act.is_over(), 60, "the end of the starved one")
     stage.expect(not victim.is_alive, "the starved worker lived to the end")
     stage.figure("exit_code", victim.popen.returncode or 0)
@@ -54,13 +57,6 @@ def test_a_worker_gets_no_more_memory(stage):
     # While it dies it may not be able to talk to Redis: it keeps to its half, the other has all.
     slots = act.load.slots + act.load.slots // 2
     act.check(slots=slots, wasted=2 * act.load.slots)
-
-
-def starve(part):
-    """It may have less memory than it has: the next allocation of any size fails."""
-    held = int(Path(f"/proc/{part.pid}/statm").read_text().split()[5])  # data and stacks
-    size = held * resource.getpagesize() // 2
-    resource.prlimit(part.pid, resource.RLIMIT_DATA, (size, size))
 
 
 @pytest.mark.row(

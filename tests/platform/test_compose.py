@@ -65,7 +65,6 @@ def test_secrets_are_files_made_by_the_script_which_replaces_none(tmp_path):
     again = subprocess.run(script, capture_output=True, text=True)
     assert again.returncode == 1, "passwords in use must not be replaced"
     assert "nothing was changed" in again.stderr
-
     # Redis keeps none, so its own may be made anew; the database was made with its own.
     of_redis = {name for name in before if "redis" in name}
     for name in of_redis:
@@ -151,39 +150,38 @@ def test_the_build_sees_only_what_it_copies():
 
 def test_the_role_of_the_site_may_change_rows_but_not_tables(tmp_path):
     with PostgresServer() as server:
-        check_roles(server, tmp_path)
 
+        def ask(role, sql):
+            psql, socket = str(server.binaries / "psql"), str(server.folder)
+            argv = [psql, "-h", socket, "-U", role, "-d", "postgres"]
+            return subprocess.run([*argv, "-c", sql], capture_output=True, text=True)
 
-def check_roles(server, folder):
-    def ask(role, sql):
-        psql, socket = str(server.binaries / "psql"), str(server.folder)
-        argv = [psql, "-h", socket, "-U", role, "-d", "postgres"]
-        return subprocess.run([*argv, "-c", sql], capture_output=True, text=True)
-
-    for name in ("owner", "app"):
-        (folder / name).write_text("it's a password")
-    subprocess.run(
-        [BASE_DIR / "deploy" / "postgres_roles.sh"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        env={
-            "PATH": f"{server.binaries}{os.pathsep}{os.environ['PATH']}",
-            "PGHOST": str(server.folder),
-            "POSTGRES_DB": "postgres",
-            "POSTGRES_USER": SUPERUSER,
-            "OWNER_PASSWORD_FILE": str(folder / "owner"),
-            "APP_PASSWORD_FILE": str(folder / "app"),
-        },
-    )
-    assert ask("evalsite_owner", "CREATE TABLE runs (id bigserial, name text)").returncode == 0
-    assert ask("evalsite", "INSERT INTO runs (name) VALUES ('a')").returncode == 0
-    assert ask("evalsite", "DELETE FROM runs").returncode == 0
-    assert "permission denied" in ask("evalsite", "CREATE TABLE mine (id int)").stderr
-    assert "must be owner" in ask("evalsite", "DROP TABLE runs").stderr
-    assert "permission denied" in ask("evalsite_owner", "CREATE ROLE more").stderr
-    migrate = manage("migrate", DATABASE_URL=server.url_for("evalsite_owner"))
-    assert migrate.returncode == 0, migrate.stderr
-    account = {"DJANGO_SUPERUSER_PASSWORD": "a long enough password"}
-    options = ["--no-input", "--username", "alice", "--email", "alice@example.com"]
-    first = manage("createsuperuser", *options, DATABASE_URL=server.url_for("evalsite"), **account)
-    assert first.returncode == 0, first.stderr
+        for name in ("owner", "app"):
+            (tmp_path / name).write_text("it's a password")
+        subprocess.run(
+            [BASE_DIR / "deploy" / "postgres_roles.sh"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env={
+                "PATH": f"{server.binaries}{os.pathsep}{os.environ['PATH']}",
+                "PGHOST": str(server.folder),
+                "POSTGRES_DB": "postgres",
+                "POSTGRES_USER": SUPERUSER,
+                "OWNER_PASSWORD_FILE": str(tmp_path / "owner"),
+                "APP_PASSWORD_FILE": str(tmp_path / "app"),
+            },
+        )
+        assert ask("evalsite_owner", "CREATE TABLE runs (id bigserial, name text)").returncode == 0
+        assert ask("evalsite", "INSERT INTO runs (name) VALUES ('a')").returncode == 0
+        assert ask("evalsite", "DELETE FROM runs").returncode == 0
+        assert "permission denied" in ask("evalsite", "CREATE TABLE mine (id int)").stderr
+        assert "must be owner" in ask("evalsite", "DROP TABLE runs").stderr
+        assert "permission denied" in ask("evalsite_owner", "CREATE ROLE more").stderr
+        migrate = manage("migrate", DATABASE_URL=server.url_for("evalsite_owner"))
+        assert migrate.returncode == 0, migrate.stderr
+        account = {"DJANGO_SUPERUSER_PASSWORD": "a long enough password"}
+        options = ["--no-input", "--username", "alice", "--email", "alice@example.com"]
+        first = manage(
+            "createsuperuser", *options, DATABASE_URL=server.url_for("evalsite"), **account
+        )
+        assert first.returncode == 0, first.stderr

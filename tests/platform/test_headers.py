@@ -32,12 +32,7 @@ EVERYWHERE = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 ADDRESSES = [
-    "/healthz",
-    "/",
-    "/admin/",
-    "/no-such-page",
-    "/static/uplot/uPlot.min.css",
-    "/api/v1/runs",
+    *("/healthz", "/", "/admin/", "/no-such-page", "/static/uplot/uPlot.min.css", "/api/v1/runs"),
     "/api/v1/no-such-route",
 ]
 

@@ -177,16 +177,9 @@ def test_the_web_counts_shows_the_throttle_and_sends_what_a_worker_takes(urls):
         assert client.set("nudge:1", 1, px=100, nx=True)
 
 
-@pytest.fixture
-def patient_flights():
-    """They neither go on without a Redis that is slow, nor is it soon forgotten what landed."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("ANSWER_SECONDS", "KEPT_SECONDS"):
-            patch.setattr(redis_flights, name, PATIENCE_SECONDS)
-        yield
-
-
-async def test_a_worker_throttles_joins_and_beats(urls, patient_flights):
+async def test_a_worker_throttles_joins_and_beats(urls, set_constant):
+    for name in ("ANSWER_SECONDS", "KEPT_SECONDS"):  # a Redis that is slow is not away
+        set_constant(redis_flights, name, PATIENCE_SECONDS)
     async with redis.asyncio.Redis.from_url(urls.worker) as client:
         permits = RedisPermits(client, "ann", 2, LocalPermits(time.monotonic))
         grant = await permits.exchange((Quota("endpoint:1/m", 10),), Demand((0,), 7))
@@ -220,18 +213,9 @@ async def test_pages_hear_what_workers_publish(urls):
 
 
 ADMINISTRATION = [
-    "CONFIG GET dir",
-    "CONFIG SET dir /tmp",
-    "FLUSHALL",
-    "KEYS *",
-    "SAVE",
-    "SHUTDOWN NOSAVE",
-    "REPLICAOF 127.0.0.1 1",
-    "MODULE LIST",
-    "ACL LIST",
-    "ACL SETUSER default on nopass ~* +@all",
-    "MONITOR",
-    "CLIENT KILL TYPE normal",
+    *("CONFIG GET dir", "CONFIG SET dir /tmp", "FLUSHALL", "KEYS *", "SAVE", "SHUTDOWN NOSAVE"),
+    *("REPLICAOF 127.0.0.1 1", "MODULE LIST", "ACL LIST", "ACL SETUSER default on nopass ~* +@all"),
+    *("MONITOR", "CLIENT KILL TYPE normal"),
 ]
 BEYOND = {
     "web": ["GET flight:x", "SET flight:x r", "ZADD workers:beats 1 me", "GET other"],

@@ -69,16 +69,13 @@ def test_it_comes_up_heals_and_leaves_nothing_behind_however_it_ends(tmp_path):
         assert status_of(site.setup_link) == 200, "the first person gets a link, not a password"
         tasks = sorted(site.children().values())
         assert tasks == ["redis", "simulator", "web", "worker", "worker"]
-
         second = manage("serve", "--port", "0", "--data", str(tmp_path))
         assert second.returncode == 2
         assert "is in use by another `serve` (process " in second.stderr
-
         killed = site.kill_web()
         site.serve.wait_for(r"web +\| was ended by SIGKILL; starting it again")
         wait_until(lambda: answers_ready(site.url))
         assert killed not in site.children()
-
         pids = site.children()
         site.serve.popen.kill()
         wait_until_gone(*pids)

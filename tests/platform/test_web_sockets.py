@@ -182,7 +182,6 @@ async def test_the_21st_socket_of_a_person_is_refused_and_says_why(browser):
     reason = "20 pages of yours are already live."
     assert await read_to_the_end(await browser.connect()) == (TOO_MANY, reason)
     assert not elsewhere.keep(browser.person, "one more", MOST)
-
     await say(first, "resync")  # the others go on
     await read_until(first, "snapshot")
     await last.close()

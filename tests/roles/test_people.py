@@ -19,7 +19,7 @@ from runs.services.people.tokens import create_token
 from tests.api.asking import Asker
 from tests.harness.factories import add_score, client_of, make_dataset, make_person, make_run
 from tests.harness.table import table
-from tests.runs.selection_parts import make_selection
+from tests.runs.comparing_parts import make_selection
 
 pytestmark = pytest.mark.django_db
 

@@ -1,14 +1,18 @@
-"""Runs with given scores, counted as workers would have, for tests of what is made of them."""
+"""Runs with given scores, counted as workers would have; and how any run is played without one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from runs.models import Candidate, Case, Dataset, Run, Score
+from runs.services.chunks.planning import advance_run
 from runs.services.chunks.totals import tally_by_candidate
+from runs.services.runs import create_run
 from tests.harness.factories import add_candidate, make_run, new_score
-from workers.engine.records import EVALUATE
+from tests.workers.by_hand import work_one_chunk
+from workers.engine.records import EVALUATE, Trial
+from workers.engine.records import Score as TrialScore
 
 OPEN = -1.0  # what becomes of a trial is not known yet
 # By case, or by the repeats of each case. None: the trial failed.
@@ -61,3 +65,36 @@ def count(run: Run) -> None:
         candidate.save()
         tallies[candidate.pk].add_to(run)
     run.save()
+
+
+def play(run: Run, outcome: Callable[[Trial], TrialScore], until: int | None = None) -> Run:
+    """To its end, or until so many trials or a few more are done. What is recorded is planned on
+    here, since in most tests no transaction ends."""
+    advance_run(run.pk)
+    run.refresh_from_db()
+    while not run.is_finished and (until is None or run.done < until):
+        work_one_chunk(run, outcome)
+        advance_run(run.pk)
+        run.refresh_from_db()
+    return run
+
+
+def make_selection(owner: User, dataset: Dataset, **changes: Any) -> Run:
+    """The large solver is always right, the small one never."""
+    models = ["simulated/sim-small", "simulated/sim-large"]
+    document = {
+        "name": "pick",
+        "kind": "select",
+        "dataset": dataset.name,
+        "steps": [{"name": "solver", "user": "{{question}}", "models": models}],
+        "scorers": ["exact"],
+        "strategy": {"name": "paired_elimination"},
+    }
+    run = create_run(owner, {**document, **changes})
+
+    def outcome(trial: Trial) -> TrialScore:
+        is_right = "sim-large" in run.candidates.get(key=trial.candidate).name
+        took: Any = {"latency_ms": 120.0, "cost": 0.002, "full_cost": 0.002}
+        return TrialScore(trial, value=float(is_right), passed=is_right, **took)
+
+    return play(run, outcome)

@@ -53,11 +53,16 @@ def words_of(answer):
     return " ".join(content.decode().split())
 
 
+def show(person, name, *arguments, **query):
+    """A page of the site as it is sent."""
+    answer = client_of(person).get(reverse(name, args=arguments), query)
+    assert answer.status_code == 200
+    return answer.text
+
+
 def page_of(person, run, **given):
     """The page of a run as a person reads it."""
-    answer = client_of(person).get(reverse("run", args=[run.pk]), given)
-    assert answer.status_code == 200
-    return words_of(answer)
+    return " ".join(show(person, "run", run.pk, **given).split())
 
 
 def exchange(quotas, demand, holder="worker"):

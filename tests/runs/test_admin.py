@@ -205,8 +205,6 @@ def test_a_configuration_is_written_as_yaml_or_json_with_every_problem_at_its_fi
         assert Configuration.objects.get().is_preset is expected
 
 
-# --- What workers wrote is looked at, filtered and searched, and not changed
-
 READ_ONLY: list[type[Any]] = [
     *(CachedReply, Candidate, Chunk, Dataset),
     *(Run, RunEvent, RunSample, Score),

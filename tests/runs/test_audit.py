@@ -206,19 +206,10 @@ def test_the_api_lists_the_same_with_the_same_filters(ada):
     assert Asker(make_person("olga", role=Role.OPERATOR)).get("/audit").status_code == 403
 
 
-def functions_of(path):
-    tree = ast.parse(path.read_text())
-    return {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
-
-
-def called_in(function):
-    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-    return {call.id for call in calls if isinstance(call, ast.Name)}
-
-
 def records(name, functions):
     """Itself, or through a function of its own file."""
-    called = called_in(functions[name])
+    calls = [node.func for node in ast.walk(functions[name]) if isinstance(node, ast.Call)]
+    called = {call.id for call in calls if isinstance(call, ast.Name)}
     own = (called & functions.keys()) - {name}
     return "record" in called or any(records(one, functions) for one in own)
 
@@ -226,7 +217,8 @@ def records(name, functions):
 def test_every_service_that_removes_or_gives_rights_records_it():
     silent = []
     for path in sorted(SERVICES.rglob("*.py")):
-        functions = functions_of(path)
+        tree = ast.parse(path.read_text())
+        functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
         silent += [
             f"{path.relative_to(SERVICES)}: {name}"
             for name in functions
@@ -235,8 +227,6 @@ def test_every_service_that_removes_or_gives_rights_records_it():
         ]
     assert silent == []
 
-
-# --- The command: a terminal, JSON lines and a file
 
 LAUNCHED, CHANGED = "sums\x1b[31m (run 7)", "from none to runner"
 

@@ -37,9 +37,6 @@ PRICES = {"sim-small": {"input": 0.15, "output": 0.6}}
 KEY = "sk-very-secret-key-0123456789"
 
 
-# --- Numbers
-
-
 def test_speed_ups_are_taken_within_a_repeat_and_the_table_tells_n_and_spread():
     sequential = [measured(1, wall, n=10) for wall in (2.0, 4.0, 8.0)]
     parallel = [measured(10, wall, n=10) for wall in (1.0, 1.0, 1.0)]
@@ -85,8 +82,6 @@ def test_sequential_is_measured_on_few_trials_and_the_time_of_an_ended_process_n
         cpu_seconds([child.pid])
 
 
-# --- Guards
-
 FOR_MONEY = ("--endpoint", "paid", "--model", "sim-small")
 REFUSED = {
     ("--concurrency", "1,many"): "whole numbers",
@@ -116,9 +111,6 @@ def test_what_cannot_be_measured_or_paid_is_refused_before_anything_starts():
             found[arguments] = refused.value
     assert found == {}
     assert not Benchmark.objects.exists()
-
-
-# --- Pages
 
 
 def test_history_page_and_export_tell_points_conditions_and_the_curve_and_names_are_text(browser):
@@ -157,9 +149,6 @@ def test_what_earlier_versions_measured_against_bars_is_kept_as_a_file(browser):
     kept = browser.get(older.get_absolute_url(), follow=True)
     assert kept.redirect_chain == [(file, 302)]
     assert kept.json()["results"] == results
-
-
-# --- The whole, with real processes
 
 
 @contextmanager
@@ -287,9 +276,6 @@ def test_a_real_endpoint_is_called_with_its_key_and_within_its_budget(mine, prov
     assert "cache" not in report["results"]
 
 
-# --- Our own bars
-
-
 def arrivals(seconds, accepted=True):
     """A minute of calls of 40 tokens, so far from each other, each a fifth of a second long."""
     told = {"accepted": accepted, "tokens_in": 36, "tokens_out": 4}
@@ -317,8 +303,6 @@ def test_what_was_measured_is_held_against_its_bar():
     assert longest_at_provider(3.0, rows).value == pytest.approx(0.2)
     assert not longest_at_provider(3.0, [*rows, {"arrival": 2.0, "end": None}]).is_met
 
-
-# --- bench_select
 
 bench = partial(said_by, "bench_select")
 FIELDS = {

@@ -274,9 +274,6 @@ def test_one_button_raises_the_budget_and_resumes_the_run(run, alice, browser):
     assert "The run was not paused." in again
 
 
-# --- The form of a new run
-
-
 def test_the_form_stores_a_budget_shows_it_again_and_says_what_is_wrong(alice, dataset):
     client_of(alice).post(reverse("run_new"), small_form(budget_calls="2", budget_seconds="60"))
     run = Run.objects.get()

@@ -36,7 +36,7 @@ from tests.harness.factories import (
     make_run,
     run_document,
 )
-from tests.runs.conftest import said_by
+from tests.runs.conftest import said_by, show
 from tests.runs.new_run_parts import FILLED
 from workers.engine.errors import ConfigurationError
 from workers.engine.spec.documents import write_document
@@ -158,9 +158,6 @@ def test_versions_count_as_storage_and_those_from_before_keep_their_newest(alice
     assert ConfigurationVersion.objects.get().document == stored.document
 
 
-# --- The trend: complete runs, in numbers for charts and programs
-
-
 def went(stored, dataset, right, **fields):
     """A run of ten trials, so many of them right."""
     given = {"done": 10, "scored": 10, "value_sum": right, "value_square_sum": right}
@@ -219,13 +216,9 @@ def timed(alice, stored, dataset):
     return saved
 
 
-def text_at(person, name, *args, **query):
-    return client_of(person).get(reverse(name, args=args), query).text
-
-
 def test_a_page_says_what_goes_and_brings_it_back_whole(alice, bob, timed):
     address = reverse("configuration_remove", args=[timed.pk])
-    asked, client = text_at(alice, "configuration_remove", timed.pk), client_of(alice)
+    asked, client = show(alice, "configuration_remove", timed.pk), client_of(alice)
     assert "2 versions, its schedule, its gates; 0 runs made from it stay." in asked
     assert "It can be brought back for 7 days, under Deleted" in asked
     form = {"action": "delete", "typed": "nightly"}
@@ -234,14 +227,14 @@ def test_a_page_says_what_goes_and_brings_it_back_whole(alice, bob, timed):
     assert "Show deleted (1)" in told
     assert timed.get_absolute_url() not in told
     assert client.post(address, form).status_code == 400, "sent twice, it is not removed for good"
-    assert timed.get_absolute_url() in text_at(alice, "configurations", deleted=1)
-    shown = text_at(alice, "configuration", timed.pk)
+    assert timed.get_absolute_url() in show(alice, "configurations", deleted=1)
+    shown = show(alice, "configuration", timed.pk)
     assert "nightly is deleted: nothing is launched from it." in shown
     assert "Held while the configuration is deleted" in shown
     assert reverse("configuration_launch", args=[timed.pk]) not in shown
-    assert "Show deleted" not in text_at(bob, "configurations")
+    assert "Show deleted" not in show(bob, "configurations")
     Configuration.objects.update(is_shared=True)
-    shown = text_at(bob, "configuration", timed.pk)  # a stranger is not asked
+    shown = show(bob, "configuration", timed.pk)  # a stranger is not asked
     assert ("nightly is deleted" in shown, "Bring it back" in shown) == (True, False)
     sweep()
     back = client.post(reverse("configuration_restore", args=[timed.pk]), follow=True).text
@@ -249,7 +242,7 @@ def test_a_page_says_what_goes_and_brings_it_back_whole(alice, bob, timed):
     found = Configuration.objects.get()
     assert (found.remove_after, found.versions.count()) == (None, 2)
     assert found.gates == {"min_score": 0.5}
-    assert "Show deleted" not in text_at(alice, "configurations")
+    assert "Show deleted" not in show(alice, "configurations")
 
 
 CLOSED = {
@@ -263,7 +256,7 @@ CLOSED = {
 
 def test_a_deleted_one_cannot_be_used_changed_or_chosen(alice, browser, timed):
     delete_configuration(timed, alice)
-    assert "nightly" not in text_at(alice, "run_new")
+    assert "nightly" not in show(alice, "run_new")
     before = Configuration.objects.values().get()
     found = {
         view: browser.post(reverse(view, args=[timed.pk]), form).status_code
@@ -273,7 +266,7 @@ def test_a_deleted_one_cannot_be_used_changed_or_chosen(alice, browser, timed):
     assert (Configuration.objects.values().get(), Run.objects.count()) == (before, 0)
     Configuration.objects.update(remove_after=SAVED)
     Profile.objects.create(person=alice, time_zone="Europe/Paris")
-    assert "after 2 Mar 2026, 13:00 CET." in text_at(alice, "configuration", timed.pk)
+    assert "after 2 Mar 2026, 13:00 CET." in show(alice, "configuration", timed.pk)
 
 
 def test_its_schedule_rests_and_nothing_is_caught_up_afterwards(alice, timed):
@@ -344,10 +337,10 @@ def test_what_it_names_is_kept_and_no_administrator_changes_it(ada, alice, asker
     ada.is_superuser = True
     ada.save()
     delete_configuration(timed, alice)
-    used = text_at(alice, "dataset_remove", dataset.pk)
+    used = show(alice, "dataset_remove", dataset.pk)
     assert "1 configuration (1 deleted, not removed yet)" in used
     assert "nightly" in used
-    assert "1 configuration; the next one goes on" in " ".join(text_at(ada, "system").split())
+    assert "1 configuration; the next one goes on" in " ".join(show(ada, "system").split())
     address = reverse("admin:runs_configuration_change", args=[timed.pk])
     form = {"description": "", "document": write_document(run_document(dataset, seed=3))}
     answer = client_of(ada).post(address, form)

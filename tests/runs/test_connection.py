@@ -255,8 +255,6 @@ def test_all_servers_are_asked_what_they_share_is_listed_and_who_fails_is_named(
     assert failed.message.startswith(f"{places[1]}: The provider failed")
 
 
-# --- The try-it box
-
 VALUE = 'canary "quoted" \\ header'
 ANSWER = "The answer is 42."
 PROMPT = "What is 17 + 25?"

@@ -260,9 +260,6 @@ def test_plain_words_of_ascii_are_those_of_any_text_and_half_a_pair_is_read_as_s
     assert list(fields_in_order(dataset.pk)) == [{"question": "\ud800", "expected": ""}]
 
 
-# --- Picked cases
-
-
 def cases_of(dataset, *positions):
     return list(Case.objects.filter(dataset=dataset, position__in=positions))
 

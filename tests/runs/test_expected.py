@@ -215,8 +215,6 @@ def test_old_datasets_are_judged_by_the_column_that_they_were_judged_by(alice):
     assert found == {"both": "expected", "other": ""}
 
 
-# --- Importing all or nothing
-
 GOOD = "question,expected\nCapital of France?,Paris\nCapital of Japan?,Tokyo\n"
 
 

@@ -110,9 +110,6 @@ def test_a_running_run_is_told_in_text_and_ticks_hold_only_the_end_of_its_chart(
     assert [row[0] for row in take_snapshot(run, series=False)["series"]["rows"]] == [1, 2, 3, 4, 7]
 
 
-# --- Estimates
-
-
 def test_an_estimate_counts_calls_and_names_limit_rate_and_money_or_what_is_wrong(document):
     found = estimate(document, every_dataset())
     assert (found.candidates, found.cases, found.trials) == (3, 10, 30)
@@ -251,8 +248,6 @@ def test_page_list_and_api_tell_the_same_of_a_slow_run_and_no_rate_of_what_canno
         assert row.rate is None
 
 
-# --- As they are written
-
 # What each function writes. Counts are exact below ten thousand; a duration has at most two units;
 # the unit of milliseconds changes where a person would change it; a tile has room for eight
 # characters; of dollars four digits count below one; a guess has two digits that count.
@@ -301,8 +296,6 @@ def test_a_number_is_written_as_people_read_it_and_what_is_none_is_a_dash():
     missing = (None, math.nan, math.inf, -math.inf)
     assert {write(number) for write in DASHED for number in missing} == {"–"}
 
-
-# --- Costs as people read them: on the run page, the leaderboard and a trial
 
 PRICES = {"sim-small": {"input": 0.15, "output": 0.6}}
 FACTS = {"endpoints": {"simulated": {"prices": PRICES}}}

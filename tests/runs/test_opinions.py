@@ -10,6 +10,7 @@ from runs.selectors.scores.lines import read_lines
 from runs.services.removing.retention import BELONGINGS
 from tests.harness.factories import add_score, client_of, make_dataset, make_run
 from tests.runs.comparing_parts import make_scored
+from tests.runs.conftest import show
 
 pytestmark = pytest.mark.django_db
 
@@ -25,10 +26,6 @@ def say(person, run, position, *, follow=False, **posted):
     return client_of(person).post(address, posted, follow=follow).text
 
 
-def trial_page(person, run, position):
-    return client_of(person).get(reverse("trial", args=[run.pk, position])).text
-
-
 def board_row(run):
     (row,) = leaderboard(run)
     return row
@@ -39,7 +36,7 @@ def test_the_newest_verdict_stands_beside_the_score_which_stays_and_is_taken_bac
     say(alice, run, 1, verdict="right", comment="7 is <b>fine</b>, too.")
     score = run.scores.get(position=1)
     assert (score.value, score.passed) == (0.0, False)
-    page = trial_page(alice, run, 1)
+    page = show(alice, "trial", run.pk, 1)
     assert "7 is &lt;b&gt;fine&lt;/b&gt;, too." in page
     assert "counts beside the score" in page
     row = board_row(run)
@@ -82,7 +79,7 @@ def test_what_makes_no_sense_is_refused_and_who_only_sees_a_run_is_not_asked(ali
     assert not Override.objects.exists()
     run.is_shared = True
     run.save()
-    assert 'name="verdict"' not in trial_page(bob, run, 1)
+    assert 'name="verdict"' not in show(bob, "trial", run.pk, 1)
 
 
 def test_files_have_columns_of_what_people_said(alice, run):
@@ -180,9 +177,9 @@ def test_the_same_trial_is_found_in_other_runs(alice, run, bob):
             other.candidates.update(key="another")
         fields = {"value": value, "passed": value == 1.0}
         add_score(other, run.dataset.cases.get(position=1), other.candidates.get(), 0, **fields)
-    text = " ".join(trial_page(alice, run, 1).split())
+    text = " ".join(show(alice, "trial", run.pk, 1).split())
     assert "The same trial in other runs" in text
     assert "by alice, plain" in text
     assert ("+1.00" in text, "by bob" in text) == (True, False)
     assert "by alice, other" not in text
-    assert "The same trial in other runs" not in trial_page(alice, run, 0)
+    assert "The same trial in other runs" not in show(alice, "trial", run.pk, 0)

@@ -99,9 +99,6 @@ def test_a_change_that_is_wrong_says_so_and_whoever_finds_an_open_session_cannot
     assert is_signed_in(sign_in()), "the owner still signs in"
 
 
-# --- One-time links
-
-
 def choose(browser, path, new=NEW, again=NEW):
     return browser.post(path, {"password": new, "password_again": again})
 

@@ -17,7 +17,7 @@ from runs.services import cache
 from runs.services.cache import prune_cache, remove_due_answers, restore_answers
 from runs.services.removing.erasing import erase_dataset
 from tests.harness.factories import add_cached_reply, client_of, make_dataset, make_run
-from tests.runs.conftest import said_by
+from tests.runs.conftest import said_by, show
 
 pytestmark = pytest.mark.django_db
 
@@ -41,12 +41,6 @@ def fill(run, number: int, **fields) -> list[str]:
     return keys
 
 
-def page_of(person, **query) -> str:
-    answer = client_of(person).get(reverse("cache"), query)
-    assert answer.status_code == 200
-    return answer.text
-
-
 def words_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
@@ -57,30 +51,25 @@ def keys_on(page: str) -> list[str]:
 
 
 def shown(person, **query) -> list[str]:
-    return keys_on(page_of(person, **query))
+    return keys_on(show(person, "cache", **query))
 
 
 def test_the_page_says_what_the_cache_is_for_holds_by_model_and_saved(alice, run):
-    empty = words_of(page_of(alice))
+    empty = words_of(show(alice, "cache"))
     for text in ("Nothing kept yet", "When is a call the same?", "Never kept"):
         assert text in empty
     fill(run, 2)
     add_cached_reply(run, key_of(9), endpoint="openai-main", model="gpt/large")
-    words = words_of(page_of(alice))
+    words = words_of(show(alice, "cache"))
     for figure in (
-        "Answers kept 3 about 797 B",
-        "Hit rate, last day 25.0 % of 200 trials",
-        "Hit rate, all time 25.0 %",
-        "Calls saved 50",
-        "Joined 12",
-        "Money saved $1.25",
-        "simulated sim-small 2",
-        "openai-main gpt/large 1",
+        *("Answers kept 3 about 797 B", "Hit rate, last day 25.0 % of 200 trials"),
+        *("Hit rate, all time 25.0 %", "Calls saved 50", "Joined 12", "Money saved $1.25"),
+        *("simulated sim-small 2", "openai-main gpt/large 1"),
     ):
         assert figure in words
     run.cost_saved, run.created = 0, now() - timedelta(days=2)
     run.save(update_fields=["cost_saved", "created"])
-    page = page_of(alice, model="openai-main/gpt/large")
+    page = show(alice, "cache", model="openai-main/gpt/large")
     assert keys_on(page) == [key_of(9)]
     assert "Hit rate, last day – of 0 trials" in words_of(page)
     assert "Money saved – nothing saved has a known price" in words_of(page)
@@ -121,7 +110,7 @@ def test_a_search_looks_at_keys_and_answers(alice, run):
     }
     for text, letters in found.items():
         assert shown(alice, q=text) == [letter * 64 for letter in letters], text
-    short = page_of(alice, q="ro")
+    short = show(alice, "cache", q="ro")
     assert ("Type at least 3 characters." in short, keys_on(short)) == (True, [])
 
 
@@ -130,7 +119,7 @@ def test_a_stranger_sees_sums_but_no_answers_of_others(ada, bob, run):
     keys = [key, key_of(7)]
     gone = {"text": "of a run that is gone", "created": now() - timedelta(days=2)}
     add_cached_reply(None, keys[1], **gone)
-    assert "Answers kept 2" in words_of(page_of(bob))
+    assert "Answers kept 2" in words_of(show(bob, "cache"))
     assert shown(bob) == shown(bob, q="surely") == shown(bob, q=key[:10]) == []
     assert len(shown(ada)) == 2
     pages = {}
@@ -189,7 +178,7 @@ def test_what_makes_no_sense_removes_nothing_and_only_operators_remove(ada, alic
     for option in (*options, {"older_than_days": -1.0}, {"older_than_days": 1e9}):
         with pytest.raises(CommandError):
             call_command("prune_cache", yes=True, **option)
-    assert "Only operators remove answers" in page_of(alice)
+    assert "Only operators remove answers" in show(alice, "cache")
     assert CachedReply.objects.exists()
 
 
@@ -234,7 +223,6 @@ def test_a_removal_is_counted_confirmed_undone_as_it_was_and_over_with_its_time(
 
 def test_the_command_counts_removes_when_told_and_undoes_the_last_removal(run):
     fill(run, 30)
-
     told_by = partial(said_by, "prune_cache")
     assert "6 cached answers match" in told_by(older_than_days=1)
     assert CachedReply.objects.count() == 30

@@ -19,9 +19,9 @@ from runs.selectors.named_parts import every_dataset
 from runs.services.prompts import save_prompt
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset, make_person
+from tests.runs.comparing_parts import play
 from tests.runs.conftest import page_of
 from tests.runs.new_run_parts import posted, problems_of, read_form, sent_by
-from tests.runs.selection_parts import play
 from workers.engine.kinds import read_configuration
 from workers.engine.kinds.evolve.report import GenerationRow
 from workers.engine.records import PROPOSE, Judgement, Trial

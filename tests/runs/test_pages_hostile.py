@@ -26,21 +26,63 @@ from tests.harness.factories import (
 
 pytestmark = pytest.mark.django_db
 
+# A browser is shown these in e2e/test_untrusted_text.py. Each tries to open a dialog, to fetch from
+# another site, or to run what the policy forbids.
+ELSEWHERE = "http://evil.example"
+
+ELEMENTS = [
+    *("<script>alert(1)</script>", "<SCRIPT>alert(1)</SCRIPT>"),
+    f"<script src={ELSEWHERE}/a.js></script>",
+    *(f"<script src=//{ELSEWHERE.removeprefix('http://')}/b.js></script>", "<script>alert(1)"),
+    *("<<script>alert(1)//<</script>", "<scr<script>ipt>alert(1)</scr</script>ipt>"),
+    *("<script\n>alert(1)</script\n>", "<script type=module>alert(1)</script>"),
+    *("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)//"),
+    *("<IMG SRC=x OnErRoR=alert`1`>", "<img/src=x/onerror=alert(1)>"),
+    *(f"<img src={ELSEWHERE}/pixel.png>", f"<img srcset='{ELSEWHERE}/pixel.png 1x'>"),
+    *("<svg onload=alert(1)>", "<svg><script>alert(1)</script></svg>"),
+    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
+    f"<svg><image href={ELSEWHERE}/i.svg /></svg>",
+    f"<svg><use href={ELSEWHERE}/s.svg#x /></svg>",
+    "<math><mtext></form><form><mglyph><style></math><img src=x onerror=alert(1)>",
+    *("<body onload=alert(1)>", f"<iframe src={ELSEWHERE}></iframe>"),
+    "<iframe srcdoc='<script>parent.alert(1)</script>'></iframe>",
+    *("<iframe src=javascript:alert(1)></iframe>", f"<object data={ELSEWHERE}/o.swf></object>"),
+    *(f"<embed src={ELSEWHERE}/e.swf>", f"<link rel=stylesheet href={ELSEWHERE}/l.css>"),
+    *(f"<link rel=prefetch href={ELSEWHERE}/p>", f"<style>@import '{ELSEWHERE}/s.css';</style>"),
+    f"<style>*{{background:url({ELSEWHERE}/bg)}}</style>",
+    *(f"<meta http-equiv=refresh content='0;url={ELSEWHERE}/'>", f"<base href={ELSEWHERE}/>"),
+    *("<details open ontoggle=alert(1)>", "<video><source onerror=alert(1)></video>"),
+    f"<video poster={ELSEWHERE}/v.png></video>",
+    *(f"<audio src={ELSEWHERE}/a.mp3 autoplay></audio>", "<input autofocus onfocus=alert(1)>"),
+    *("<select autofocus onfocus=alert(1)>", "<textarea autofocus onfocus=alert(1)>"),
+    "<marquee onstart=alert(1)>x</marquee>",
+    "<form action=javascript:alert(1)><button autofocus>go</button></form>",
+    "<template><script>alert(1)</script></template>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "<xss style='animation-name:x' onanimationstart=alert(1)></xss>",
+]
+BREAKOUTS = [
+    *('"><script>alert(1)</script>', "'><script>alert(1)</script>"),
+    *('" autofocus onfocus=alert(1) x="', "' autofocus onfocus=alert(1) x='"),
+    *("</title><script>alert(1)</script>", "</textarea><script>alert(1)</script>"),
+    *("</script><script>alert(1)</script>", "</style><script>alert(1)</script>"),
+    *("</pre><script>alert(1)</script>", "</option></select><img src=x onerror=alert(1)>"),
+    *("--><script>alert(1)</script><!--", "]]><script>alert(1)</script>"),
+    *("\\u003cscript\\u003ealert(1)\\u003c/script\\u003e", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+    *("&#60;img src=x onerror=alert(1)&#62;", "%3Cscript%3Ealert(1)%3C/script%3E", "{% debug %}"),
+    *("${alert(1)}", "javascript:alert(1)", "data:text/html,<script>alert(1)</script>"),
+    *(f"[text](javascript:alert(1)) ![image]({ELSEWHERE}/m.png)", "');alert(1);//"),
+    "\u202etxt.<script>alert(1)</script>",
+]
+PLAIN_PAYLOADS = ELEMENTS + BREAKOUTS
 PAYLOADS = [
-    "<script>alert(1)</script>",
+    *PLAIN_PAYLOADS,
     "<ScRiPt src=//evil.example></ScRiPt>",
-    "<img src=x onerror=alert(1)>",
     "<svg/onload=alert(1)>",
-    "<svg><script>alert(1)</script></svg>",
     "<svg><animate onbegin=alert(1) attributeName=x>",
-    '"><script>alert(1)</script>',
     "'><img src=x onerror=alert(1)>",
-    '" autofocus onfocus=alert(1) x="',
     "' onmouseover='alert(1)",
-    "</textarea><script>alert(1)</script>",
     "</pre><iframe src=javascript:alert(1)>",
-    "</title><script>alert(1)</script>",
-    "</script><script>alert(1)</script>",
     "<!--<script>alert(1)</script>-->",
     "<a href=javascript:alert(1)>x</a>",
     "<form action=//evil.example><input type=submit>",
@@ -51,10 +93,8 @@ PAYLOADS = [
     "<object data=//evil.example></object>",
     "<embed src=//evil.example>",
     "<video><source onerror=alert(1)>",
-    "<details open ontoggle=alert(1)>",
     "<math><mi xlink:href=javascript:alert(1)>",
     "<template><img src=x onerror=alert(1)></template>",
-    "<body onload=alert(1)>",
     "<input onfocus=alert(1) autofocus>",
     "<isindex action=javascript:alert(1)>",
     "{{ 7|add:7 }}{% load static %}{# x #}",
@@ -63,10 +103,7 @@ PAYLOADS = [
     "[x](javascript:alert(1))",
     "\u202e<script>\u202c",
     "\ufeff<script>alert(1)</script>",
-    "<\u0000script>alert(1)</script>".replace("\u0000", ""),
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
     "&#60;script&#62;",
-    "%3Cscript%3Ealert(1)%3C/script%3E",
     "\\u003cscript\\u003e",
     "<x:script xmlns:x='http://www.w3.org/1999/xhtml'>alert(1)</x:script>",
     "\x1b[31mred\x1b[0m",
@@ -86,18 +123,15 @@ class MarkupFinder(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         known = {name: value or "" for name, value in attributes}
-        if tag in FORBIDDEN or (tag == "script" and not is_our_script(known)):
+        is_data = known.get("type") == "application/json"
+        is_ours = is_data or known.get("src", "").startswith("/static/")
+        if tag in FORBIDDEN or (tag == "script" and not is_ours):
             self.found.append(self.get_starttag_text() or tag)
         for name, value in known.items():
             if name.startswith("on") or value.strip().lower().startswith("javascript:"):
                 self.found.append(self.get_starttag_text() or name)
             if name in ("href", "src", "action") and "evil.example" in value.split("?")[0]:
                 self.found.append(self.get_starttag_text() or name)
-
-
-def is_our_script(attributes):
-    source = attributes.get("src", "")
-    return source.startswith("/static/") or attributes.get("type") == "application/json"
 
 
 def batched(size: int) -> list[list[str]]:
@@ -140,9 +174,14 @@ def run(ada):
     texts = [" ".join(few) for few in batched(5)]
     dataset = store_rows(ada, "cells", [{"question": text, "expected": text} for text in texts])
     run = make_run(ada, dataset, done=2, failed=1, scored=1)
-    candidates = [hostile_candidate(run, text) for text in texts]
     position = 0
-    for text, case, candidate in zip(texts, dataset.cases.all(), candidates, strict=True):
+    for text, case in zip(texts, dataset.cases.all(), strict=True):
+        candidate = add_candidate(run)
+        candidate.name = text[:250]
+        model = {"endpoint": "simulated", "model": text[:190], "parameters": {}}
+        prompt = {"name": text[:100], "system": text, "user": text}
+        candidate.document = {"prompt": prompt, "model": model}
+        candidate.save()
         judged = [["exact", 0.0, False, text]]
         add_score(run, case, candidate, position, answer=text, details=judged)
         tried = [["call", "server_error", 1.0, 1.0, text]]
@@ -151,17 +190,6 @@ def run(ada):
         RunEvent.objects.create(run=run, level=EventLevel.ERROR, message=text[:500])
         position += 2
     return run
-
-
-def hostile_candidate(run, text):
-    candidate = add_candidate(run)
-    candidate.name = text[:250]
-    candidate.document = {
-        "prompt": {"name": text[:100], "system": text, "user": text},
-        "model": {"endpoint": "simulated", "model": text[:190], "parameters": {}},
-    }
-    candidate.save()
-    return candidate
 
 
 def read(client, address):
@@ -212,28 +240,18 @@ def test_hostile_names_and_documents_of_everything_stay_text(ada, endpoint):
 
 
 MARKDOWN_PAYLOADS = [
-    "[x](javascript:alert(1))",
-    "[x](JaVaScRiPt:alert(1))",
-    "[x](\tjavascript:alert(1))",
-    "[x](java&#x73;cript:alert(1))",
-    "[x](vbscript:x)",
-    "[x](data:text/html;base64,PHNjcmlwdD4=)",
-    "[x](file:///etc/passwd)",
-    "[x](//evil.example)",
-    "[x](/sign-out/)",
-    "<javascript:alert(1)>",
-    "[a]: javascript:alert(1)\n\n[a]",
+    *("[x](javascript:alert(1))", "[x](JaVaScRiPt:alert(1))", "[x](\tjavascript:alert(1))"),
+    *("[x](java&#x73;cript:alert(1))", "[x](vbscript:x)"),
+    *("[x](data:text/html;base64,PHNjcmlwdD4=)", "[x](file:///etc/passwd)", "[x](//evil.example)"),
+    *("[x](/sign-out/)", "<javascript:alert(1)>", "[a]: javascript:alert(1)\n\n[a]"),
     '[x](https://e.example "onmouseover=alert(1)")',
-    '[x](https://e.example/"onmouseover="alert(1))',
-    "![x](https://evil.example/pixel.png)",
+    *('[x](https://e.example/"onmouseover="alert(1))', "![x](https://evil.example/pixel.png)"),
     "![x][a]\n\n[a]: https://evil.example/pixel.png",
     "[![x](https://evil.example/a.png)](javascript:alert(1))",
     "```html onload=alert(1)\n<script>alert(1)</script>\n```",
     '``` "><script>alert(1)</script>\nx\n```',
-    "|<script>|b|\n|:-:|-:|\n|<img src=x onerror=alert(1)>|2|",
-    "# <script>alert(1)</script>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "<https://e.example/<script>>",
+    *("|<script>|b|\n|:-:|-:|\n|<img src=x onerror=alert(1)>|2|", "# <script>alert(1)</script>"),
+    *("&lt;script&gt;alert(1)&lt;/script&gt;", "<https://e.example/<script>>"),
     "1. a\n<script>alert(1)</script>",
 ]
 ALLOWED_TAGS = {

@@ -18,7 +18,7 @@ from runs.services.chunks.recording import Results, record_results
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset
 from tests.harness.table import table
-from tests.runs.conftest import page_of
+from tests.runs.conftest import page_of, show
 from tests.runs.new_run_parts import read_form, sent_by
 from tests.workers.by_hand import next_lease, work_through
 from workers.engine.errors import Refused
@@ -101,12 +101,6 @@ def make_mutation(owner, *, refused=0, failing=None, **changes):
     return work_through(run, Player(run, refused=refused, failing=failing))
 
 
-def file_of(person, run, name):
-    answer = client_of(person).get(reverse("run_file", args=[run.pk, name]))
-    assert answer.status_code == 200, answer.content
-    return answer.text
-
-
 @played
 def test_what_is_going_on_is_told(owner):
     run = create_run(owner, mutation_document())
@@ -145,13 +139,13 @@ def test_what_came_of_it_is_told_by_page_files_lists_and_comparisons(owner):
     assert set(found["held_out"]) == {"ppo", "uniform", "ucb"}
     assert all(row["in_flight"] > 0 for row in found["updates"])  # each call took a millisecond
     assert run_detail(run).score.value_failures_wrong is None  # a zero is a reward
-    weights = json.loads(file_of(owner, run, "weights.json"))
+    weights = json.loads(show(owner, "run_file", run.pk, "weights.json"))
     assert weights["digest"] == found["weights"]
     assert [len(layer["weights"]) for layer in weights["layers"]] == [8, 4, 4]
     assert [len(layer["biases"]) for layer in weights["layers"]] == [4, 4, 3]
-    lines = file_of(owner, run, "transitions.jsonl").splitlines()
+    lines = show(owner, "run_file", run.pk, "transitions.jsonl").splitlines()
     assert len(lines) == found["transitions"]
-    rows = list(csv.DictReader(io.StringIO(file_of(owner, run, "transitions.csv"))))
+    rows = list(csv.DictReader(io.StringIO(show(owner, "run_file", run.pk, "transitions.csv"))))
     assert len(rows) == len(lines)
     assert {row["policy"] for row in rows} == {"", "ppo", "uniform", "ucb"}
     assert not any(cell.startswith("=") for row in rows for cell in row.values())

@@ -245,6 +245,8 @@ PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
     ({"mode": "yaml", "yaml": "kind: [evaluate"}, "id_yaml", "not YAML"),
     ({"mode": "yaml", "yaml": "7"}, "id_yaml", "mapping"),
     ({"mode": "yaml", "yaml": "[" * 20_000}, "id_yaml", "nested too deeply"),
+    ({"mode": "yaml", "yaml": "- " * 100_000}, "id_yaml", "nested too deeply"),
+    ({"where": "subject: " + "[" * 20_000}, "id_where", "Give columns with values"),
     ({"dataset_source": "paste", "rows": "a,b\n1,2,3"}, "id_rows", "Line 2"),
     ({"dataset_source": "paste", "rows": " "}, "id_rows", "at least one row"),
     ({"parameter-temperature": "hot"}, "id_parameters", "temperature is 'hot'. Give a number"),
@@ -337,9 +339,6 @@ def test_prompts_are_added_without_scripts_and_it_is_said_what_differs(browser, 
         ("name", "first try", "other"),
         ("repeats", "1", "3"),
     ]
-
-
-# --- The estimate beside the form
 
 
 def estimate(browser, **changes):

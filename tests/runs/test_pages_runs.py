@@ -26,6 +26,7 @@ from tests.harness.factories import (
 )
 from tests.harness.table import table
 from tests.runs.comparing_parts import count
+from tests.runs.conftest import show
 from tests.runs.test_pages_hostile import batched, foreign_markup
 
 pytestmark = pytest.mark.django_db
@@ -48,10 +49,7 @@ def test_the_demo_is_the_one_filled_button_of_a_first_visit_and_stays_reachable(
     assert "No runs yet" not in page
 
 
-@table(
-    ("mutate", "Find rewrites that break a model", 320),
-    ("rollout", "Play a mission", 54),
-)
+@table(("mutate", "Find rewrites that break a model", 320), ("rollout", "Play a mission", 54))
 def test_the_empty_page_offers_a_demo_of_other_kinds(browser, kind, offer, planned):
     Run.objects.all().delete()
     assert offer in browser.get(reverse("runs")).text
@@ -123,15 +121,9 @@ def test_filters_are_in_the_address_combine_and_can_be_cleared_and_mangled_ones_
     ]
     assert [one for one in lists if client.get(reverse("runs"), one).status_code != 200] == []
     for query in ({"run": ["x", "9" * 30]}, {"newest": "-1"}, {"run": ["1"] * 500}):
-        news = news_for(alice, **query)
+        news = show(alice, "runs_news", **query)
         assert "data-new=" in news
         assert set(ids_on(news)) <= {run.pk for run in runs}
-
-
-def news_for(person, **query) -> str:
-    answer = client_of(person).get(reverse("runs_news"), query)
-    assert answer.status_code == 200
-    return answer.text
 
 
 def running(owner, dataset, **fields):
@@ -146,7 +138,7 @@ def test_rows_come_with_what_became_of_them_and_new_runs_are_counted_by_the_filt
     done = make_run(alice, dataset)
     run.samples.create(second=3, fresh=75)  # long ago
     run.samples.create(second=98, fresh=5, cached=14, failed=1)
-    page = news_for(alice, state="running", run=[run.pk, done.pk], newest=done.pk)
+    page = show(alice, "runs_news", state="running", run=[run.pk, done.pk], newest=done.pk)
     assert ids_on(page) == [done.pk, run.pk], "a row stays when its run leaves the filter"
     assert ">12.5/min<" in page  # 20 since the second 3, 96 s ago
     assert re.search(r"100<span class=\"muted\"> / 400", page)
@@ -154,15 +146,15 @@ def test_rows_come_with_what_became_of_them_and_new_runs_are_counted_by_the_filt
     assert 'data-new="0"' in page
     newer = [running(alice, dataset).pk for _ in range(2)]
     make_run(alice, dataset)  # which the filter leaves out
-    assert 'data-new="2"' in news_for(alice, state="running", newest=run.pk)
-    assert 'data-new="0"' in news_for(alice, state="running")
+    assert 'data-new="2"' in show(alice, "runs_news", state="running", newest=run.pk)
+    assert 'data-new="0"' in show(alice, "runs_news", state="running")
     page = client_of(alice).get(reverse("runs"), {"state": "running"}).text
     assert f"newest={newer[-1]}" in page
 
 
 def test_runs_of_others_are_not_listed_found_handed_out_or_started_from(alice, bob):
     run, client = running(alice, make_dataset(alice, "d"), name="secret"), client_of(bob)
-    page = news_for(bob, run=[run.pk], newest=0)
+    page = show(bob, "runs_news", run=[run.pk], newest=0)
     assert ids_on(page) == []
     assert 'data-new="0"' in page
     assert "secret" not in client.get(reverse("runs")).text
@@ -176,9 +168,7 @@ def test_runs_of_others_are_not_listed_found_handed_out_or_started_from(alice, b
 
 
 def found(person, text):
-    answer = client_of(person).get(reverse("jump"), {"q": text})
-    assert answer.status_code == 200
-    return re.findall(r'href="([^"]+)"', answer.text)
+    return re.findall(r'href="([^"]+)"', show(person, "jump", q=text))
 
 
 @pytest.mark.postgresql("types: a number that no column can hold, and the sign that ends a text")
@@ -205,17 +195,8 @@ def test_everything_is_found_by_a_part_of_its_name_or_number_and_strange_text_is
 # --- A run of 10,000 trials: its pages stay small and ask few questions
 
 PAGES = [
-    "",
-    "scores/",
-    "scores/?each=1",
-    "scores/?sort=-score&status=wrong",
-    "scores/?case=17",
-    "errors/",
-    "events/",
-    "configuration/",
-    "leaderboard/",
-    "pictures/",
-    "heatmap/",
+    *("", "scores/", "scores/?each=1", "scores/?sort=-score&status=wrong", "scores/?case=17"),
+    *("errors/", "events/", "configuration/", "leaderboard/", "pictures/", "heatmap/"),
     "tries/3/17/",
 ]
 MOST_QUESTIONS = 20  # to the database, of any page

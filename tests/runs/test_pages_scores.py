@@ -242,8 +242,6 @@ def test_the_run_page_offers_files_that_hold_every_score(browser, run):
         assert len(some.splitlines()) == 3 + head
 
 
-# --- With repeats, those of a candidate on a case are one row
-
 PAIRED, REPEATS = 10, 3
 
 

@@ -22,8 +22,8 @@ from runs.selectors.runs.run_summary import summarise
 from runs.selectors.runs.snapshot import take_snapshot
 from runs.services.runs import create_run
 from tests.harness.factories import client_of, make_dataset, make_run
+from tests.runs.comparing_parts import make_selection
 from tests.runs.new_run_parts import posted, problems_of, read_form, sent_by
-from tests.runs.selection_parts import make_selection
 from workers.engine.kinds import read_configuration
 from workers.engine.strategies import SELECTIONS
 
@@ -190,9 +190,6 @@ def test_tabs_are_those_of_every_kind_and_files_the_table_and_the_choice(browser
         "api_key": "os.environ/SIMULATED_API_KEY",
     }
     assert model["model_info"]["accuracy"] == 1.0
-
-
-# --- Elsewhere
 
 
 def test_a_selection_scores_and_is_compared_as_what_it_chose_else_who_saw_most(selection, alice):

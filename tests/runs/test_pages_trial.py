@@ -11,8 +11,9 @@ from runs.secrets import encrypt
 from runs.selectors.scores.requests import first_calls
 from runs.services.datasets.storing import store_rows
 from tests.engine.test_messages import PNG, PNG_URI, WITH_IMAGE
-from tests.harness.factories import add_cached_reply, add_candidate, add_score, client_of, make_run
+from tests.harness.factories import add_cached_reply, add_candidate, add_score, make_run
 from tests.harness.table import table
+from tests.runs.conftest import show
 from tests.runs.test_pages_hostile import PAYLOADS, foreign_markup
 
 pytestmark = pytest.mark.django_db
@@ -43,12 +44,6 @@ def case_of(run, position=0):
 
 def page_of(person, run, position=0, **query):
     return show(person, "trial", run.pk, position, **query)
-
-
-def show(person, name, *arguments, **query):
-    answer = client_of(person).get(reverse(name, args=arguments), query)
-    assert answer.status_code == 200
-    return answer.text
 
 
 def beside_of(page):

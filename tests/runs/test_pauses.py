@@ -91,9 +91,6 @@ def test_the_time_of_a_pause_does_not_count(run, alice):
     assert run.running_seconds(later) == pytest.approx(ran + 40)
 
 
-# --- The doors
-
-
 def buttons(page):
     """The names of the header's actions that show."""
     found = {}

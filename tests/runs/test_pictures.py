@@ -14,8 +14,7 @@ from runs.selectors.pictures.solved import find_solved
 from runs.selectors.scores.by_case import CaseTally, tally_by_case
 from tests.harness.factories import add_candidate, client_of, make_dataset, make_run
 from tests.harness.table import table
-from tests.runs.comparing_parts import OPEN, make_scored, store_outcomes
-from tests.runs.selection_parts import make_selection
+from tests.runs.comparing_parts import OPEN, make_scored, make_selection, store_outcomes
 
 pytestmark = pytest.mark.django_db
 
@@ -154,8 +153,6 @@ def test_scores_are_two_bars_or_spread_over_bins_and_cost_is_drawn_against_quali
     assert "2 of 2 candidates are on the front" in page
     assert page.count('class="plot-error') == 2
 
-
-# --- Scores added up by candidate and case
 
 CASES, REPEATS = 7, 3
 

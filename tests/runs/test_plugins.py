@@ -25,9 +25,8 @@ from runs.services.runs import create_run
 from runs.views.configuration_docs import parts
 from tests.api.asking import Asker
 from tests.harness.factories import client_of, make_person, run_document, toy_document
-from tests.runs.comparing_parts import store_outcomes
+from tests.runs.comparing_parts import make_selection, store_outcomes
 from tests.runs.new_run_parts import small_form
-from tests.runs.selection_parts import make_selection
 from workers.engine.errors import ConfigurationError
 from workers.engine.kinds import KINDS
 from workers.engine.plugins import PLUGINS, install_plugins

@@ -84,14 +84,12 @@ def test_a_run_freezes_the_newest_version_and_keeps_it(alice, dataset, launch):
     assert launch(first).document["prompts"][0]["library"] == "triage"
     changed = launch({**first, "system": "Be long."}).document["prompts"][0]
     assert not {"library", "version"} & set(changed), "a changed copy is not the library's"
-
     step = {"name": "solver", "library": "triage", "models": ["simulated/sim-small"]}
     document = {**run_document(dataset), "kind": "select", "steps": [step]}
     del document["prompts"], document["models"]
     piped = create_run(alice, document)
     assert piped.document["steps"][0]["version"] == 2
     assert piped.candidates.get().document["steps"][0]["messages"] == TALK["messages"]
-
     page = client_of(alice).get(reverse("run_configuration", args=[run.pk])).text
     assert f'href="/prompts/{stored.pk}/"' in page
     delete_prompt(stored, alice)

@@ -133,9 +133,6 @@ def test_nothing_is_started_where_nothing_can_be_and_nothing_is_lost(alice, run)
     assert (Run.objects.count(), run.scores.count()) == (1, 8)
 
 
-# --- Failed trials, and one alone
-
-
 @pytest.fixture
 def failed_run(alice, endpoint):
     """Six trials in three chunks; trials 1, 2 and 5 failed; the last chunk is still at work."""

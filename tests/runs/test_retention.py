@@ -38,7 +38,7 @@ from tests.harness.factories import (
     make_person,
     make_run,
 )
-from tests.runs.conftest import said_by
+from tests.runs.conftest import said_by, show
 from tests.runs.test_run_marks import listed, told
 from workers.engine.errors import ConfigurationError
 
@@ -90,9 +90,6 @@ def test_a_run_that_has_not_ended_is_never_removed(alice, dataset):
             said_by("prune_runs", older_than_days=days, yes=True)
 
 
-# --- Rules by which the site removes things by itself
-
-
 def old_run(owner, dataset, days, **fields):
     return make_run(owner, dataset, ended=now() - days * DAY, **fields)
 
@@ -106,16 +103,12 @@ def save(person, **values):
     return client_of(person).post(reverse("retention"), values)
 
 
-def page_of(person):
-    return client_of(person).get(reverse("system")).text
-
-
 def test_old_runs_are_announced_then_deleted_but_not_what_is_starred_archived_or_young(
     ada, dataset
 ):
     old = old_run(ada, dataset, 100)
     assert act_until_done() == 0, "nothing goes by itself unless somebody says so"
-    assert "Nothing: no rule is set." in page_of(ada)
+    assert "Nothing: no rule is set." in show(ada, "system")
     assert Run.objects.get().archived is None
     young = old_run(ada, dataset, 80)
     starred = old_run(ada, dataset, 100)
@@ -123,7 +116,7 @@ def test_old_runs_are_announced_then_deleted_but_not_what_is_starred_archived_or
     archived = old_run(ada, dataset, 100, archived=now())
     live = make_run(ada, dataset, state="running", ended=None, started=now() - 200 * DAY)
     save(ada, run_days=90)
-    page = page_of(ada)
+    page = show(ada, "system")
     assert "Due now: 1 run." in page
     assert young.ended is not None
     assert (young.ended + 90 * DAY).strftime("%b %Y, %H:%M") in page
@@ -162,7 +155,7 @@ def test_points_of_charts_go_by_age_and_answers_by_age_or_size(ada, dataset, set
     add_cached_reply(old, "a" * 64, created=now() - 10 * DAY)
     add_cached_reply(young, "b" * 64)
     save(ada, sample_days=5, cache_days=5)
-    page = page_of(ada)
+    page = show(ada, "system")
     assert "Due now: 1 run." in page
     assert "Due now: 1 answer." in page
     act_until_done()
@@ -175,7 +168,7 @@ def test_points_of_charts_go_by_age_and_answers_by_age_or_size(ada, dataset, set
         add_cached_reply(young, key, text=text, created=now() - (9 - number) * DAY)
     CachedReply.objects.filter(key="b" * 64).delete()
     save(ada, cache_megabytes=1)
-    assert "Due now: 3 answers." in page_of(ada)
+    assert "Due now: 3 answers." in show(ada, "system")
     act_until_done()
     assert list(CachedReply.objects.values_list("key", flat=True)) == ["3" * 64]
 
@@ -186,13 +179,13 @@ def test_only_administrators_set_the_rules_which_go_before_the_environment(ada, 
     answer = save(ada, run_days="-1")
     assert (answer.status_code, "Nothing was saved." in answer.text) == (400, True)
     assert not RetentionRules.objects.exists()
-    page = page_of(make_person("olga", role=Role.OPERATOR))
+    page = show(make_person("olga", role=Role.OPERATOR), "system")
     assert ("Administrators set these." in page, "data-retention" in page) == (True, False)
     settings.RETENTION = {**settings.RETENTION, "run_days": 30}
     old_run(ada, dataset, 40)
-    assert "Due now: 1 run." in page_of(ada)
+    assert "Due now: 1 run." in show(ada, "system")
     save(ada, run_days=0)
-    assert "Nothing: no rule is set." in page_of(ada)
+    assert "Nothing: no rule is set." in show(ada, "system")
     assert act_until_done() == 0
     save(ada, run_days="")
     act_until_done()

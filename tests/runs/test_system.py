@@ -26,6 +26,8 @@ from tests.harness.factories import (
     make_endpoint,
     make_run,
 )
+from tests.runs.conftest import show
+from tests.runs.test_pauses import state_of
 from workers.engine.errors import ConfigurationError
 
 pytestmark = pytest.mark.django_db
@@ -39,13 +41,7 @@ def run(alice, dataset):
 
 
 def page_of(person):
-    answer = client_of(person).get(reverse("system"))
-    assert answer.status_code == 200
-    return " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
-
-
-def state_of(run):
-    return Run.objects.get(pk=run.pk).state
+    return " ".join(re.sub(r"<[^>]+>", " ", show(person, "system")).split())
 
 
 @pytest.mark.postgresql("vendor SQL: each database tells its size in its own way")
@@ -104,7 +100,6 @@ def test_maintenance_pauses_what_goes_on_and_only_that_goes_on_again(ada, alice,
     Run.objects.filter(pk=own.pk).update(state=RunState.RUNNING, reason="")
     sweep()  # whichever door let it go on
     assert state_of(own) == RunState.PAUSED
-
     told = browser.post(reverse("maintenance"), {"do": "end"}, follow=True).text
     assert "Maintenance is over; 2 runs went on." in told
     assert state_of(run) == state_of(own) == RunState.RUNNING

@@ -21,7 +21,7 @@ from tests.harness.factories import (
     make_run,
     run_document,
 )
-from tests.runs.conftest import said_by
+from tests.runs.conftest import said_by, show
 from tests.runs.new_run_parts import small_form
 from tests.runs.test_retention import full_run
 from workers.engine.errors import ConfigurationError
@@ -38,10 +38,6 @@ def remove(person, kind, thing, **data):
     return client_of(person).post(reverse(f"{kind}_remove", args=[thing.pk]), data, follow=True)
 
 
-def page_to_remove(person, dataset):
-    return client_of(person).get(reverse("dataset_remove", args=[dataset.pk])).text
-
-
 def pages(person, *names):
     client = client_of(person)
     return {name: client.get(reverse(name)).text for name in names}
@@ -56,7 +52,7 @@ def pass_the_time():
 @pytest.mark.postgresql("locks and the database's clock: what is due goes")
 def test_an_unused_dataset_is_deleted_by_its_name_and_comes_back_until_its_time_is_over(alice):
     dataset = make_dataset(alice, "old sums")
-    assert "No run and no stored configuration." in page_to_remove(alice, dataset)
+    assert "No run and no stored configuration." in show(alice, "dataset_remove", dataset.pk)
     refused = remove(alice, "dataset", dataset, action="delete", typed="sums")
     assert (refused.status_code, Dataset.objects.count()) == (400, 1)
     assert "Type old sums to delete it." in refused.text
@@ -77,7 +73,7 @@ def test_an_unused_dataset_is_deleted_by_its_name_and_comes_back_until_its_time_
     assert (Dataset.objects.count(), Case.objects.count()) == (0, 0)
     dataset = make_dataset(alice, "old sums")
     remove(alice, "dataset", dataset, action="delete", typed="old sums")
-    assert "Remove old sums, for good now" in page_to_remove(alice, dataset)
+    assert "Remove old sums, for good now" in show(alice, "dataset_remove", dataset.pk)
     remove(alice, "dataset", dataset, action="remove", typed="old sums")
     assert (Dataset.objects.count(), Case.objects.count()) == (0, 0)
 
@@ -88,7 +84,7 @@ def test_a_used_dataset_is_not_deleted_and_says_what_uses_it(alice, bob, dataset
     save_configuration(alice, "nightly", {**run_document(dataset), "dataset": "sums"})
     make_run(bob, dataset, name="secret plan")
     save_configuration(bob, "secret list", run_document(dataset))
-    page = page_to_remove(alice, dataset)
+    page = show(alice, "dataset_remove", dataset.pk)
     told = "Used by 2 runs (1 not ended yet) and 2 configurations."
     assert [text for text in (told, f"first try #{run.pk}", "nightly") if text not in page] == []
     assert [text for text in ("secret", 'value="delete"') if text in page] == []

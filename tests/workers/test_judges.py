@@ -41,7 +41,6 @@ def test_a_judge_is_counted_apart_and_its_failures_are_judged_again(alice, judge
         answers = {score.position: score.answer for score in failed}
         assert all(answers.values())
         first_cost = run.cost
-
         simulator.reset()
         assert retry_failed(run, alice) == 3
         finish(run)

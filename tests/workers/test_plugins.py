@@ -180,7 +180,6 @@ def test_a_scorer_that_never_ends_costs_its_own_trials_only(alice, plain, simula
         assert set(other.chunks.values_list("token", flat=True)) == {1}
         assert set(stuck.chunks.values_list("token", flat=True)) == {2}
         assert not Chunk.objects.exclude(deaths=0).exists()
-
         last = finish(create_run(alice, telling))
         children = {int(score.details[0][3]) for score in last.scores.all()}
         assert worker.pid not in children

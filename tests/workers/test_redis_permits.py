@@ -46,10 +46,8 @@ async def test_all_holders_together_stay_within_the_limit_and_what_is_given_back
     assert (await ben.exchange((RUN,), Demand((3,), 4))).permits == 0
     await ann.exchange((RUN,), Demand((3,), 0))
     assert (await ben.exchange((RUN,), Demand((3,), 4))).permits == 4
-
-
-async def test_a_permit_needs_room_under_every_quota(ann):
-    grant = await ann.exchange((RUN, MODEL), Demand((0, 0), 20))
+    # A permit needs room under every quota.
+    grant = await ann.exchange((Quota("run:2", 10), MODEL), Demand((0, 0), 20))
     assert (grant.permits, grant.in_use) == (6, (6, 6))
 
 
@@ -191,8 +189,10 @@ async def end_pause(client):
     await client.hset(f"permits:state:{ADAPTIVE.key}", "gate", 0)
 
 
-async def test_an_adaptive_limit_starts_gently_and_doubles_while_all_goes_well(ann):
+async def test_an_adaptive_limit_starts_gently_and_doubles_while_it_is_reached(client, ann):
     assert (await report(ann)).permits == 20
+    await ann.exchange((ADAPTIVE,), Demand((3,), 0, report=Report(good=50)))
+    assert await limit_now(client) == 20  # nobody reached it
     assert (await report(ann, held=20, good=20)).permits == 20
     grant = await report(ann, held=40, good=60)
     assert grant.permits == 60
@@ -216,11 +216,6 @@ async def test_one_episode_of_429s_cuts_once_and_ends_the_slow_start(client, ann
     assert await limit_now(client) == 32
     await report(ann, held=32, good=500)
     assert await limit_now(client) == 32  # no growth before the overload has cooled down
-
-
-async def test_a_limit_that_nobody_reaches_does_not_grow(client, ann):
-    await ann.exchange((ADAPTIVE,), Demand((3,), 0, report=Report(good=50)))
-    assert await limit_now(client) == 20
 
 
 async def test_a_few_5xx_do_not_stop_growth_and_many_pause_it_but_do_not_cut(client, ann):

@@ -107,10 +107,6 @@ def test_other_kinds_of_endpoints_run_and_cost_alike(alice, both, simulator, pri
     assert found == dict.fromkeys(kinds, alike)
 
 
-def calls_known_to_redis(run):
-    return int(shared_redis().hget(f"permits:state:run:{run.pk}", "calls_used") or 0)
-
-
 def warnings_of(run):
     return list(run.events.filter(kind="budget").values_list("message", flat=True))
 
@@ -185,7 +181,8 @@ def test_a_budget_holds_when_redis_forgets_everything(alice, few, simulator, mon
         wait_until(lambda: simulator.ledger()["total"] == 30 + SLOTS)
         shared_redis().flushall()
         # Told by whoever asks first, or stored: all but those in flight, as it should be.
-        wait_until(lambda: calls_known_to_redis(run) >= 30)
+        state = f"permits:state:run:{run.pk}"
+        wait_until(lambda: int(shared_redis().hget(state, "calls_used") or 0) >= 30)
         simulator.change(hold_after=None)
         monkeypatch.setattr(recovery, "RESEND_AFTER", timedelta())  # messages were lost, too
         sweep()

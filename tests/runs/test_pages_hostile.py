@@ -76,11 +76,11 @@ BREAKOUTS = [
 ]
 PLAIN_PAYLOADS = ELEMENTS + BREAKOUTS
 PAYLOADS = [
-    *PLAIN_PAYLOADS,
     "<ScRiPt src=//evil.example></ScRiPt>",
     "<svg/onload=alert(1)>",
     "<svg><animate onbegin=alert(1) attributeName=x>",
     "'><img src=x onerror=alert(1)>",
+    *PLAIN_PAYLOADS,
     "' onmouseover='alert(1)",
     "</pre><iframe src=javascript:alert(1)>",
     "<!--<script>alert(1)</script>-->",
@@ -146,7 +146,7 @@ def foreign_markup(page):
 
 def test_the_finder_finds_what_it_should_and_nothing_in_what_is_typed(ada):
     assert foreign_markup("<p>text</p>") == []
-    assert all(foreign_markup(payload) for payload in PAYLOADS[:7])
+    assert sum(bool(foreign_markup(payload)) for payload in ELEMENTS) == 41  # 4 are no whole tags
     client, markup = client_of(ada), {}
     fields = ("name", "prompt-0-user", "other_models", "dataset", "yaml", "seed")
     for text in (" ".join(PAYLOADS[:7]), " ".join(PAYLOADS[7:14])):

@@ -76,8 +76,7 @@ def patient_calls() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """An empty Redis, and no memory of the runs and endpoints of another test's database, whose
-    numbers are the same."""
+    """An empty Redis, and no memory of another test's runs, whose numbers are the same."""
     shared_redis().flushall()
     health.forget_troubles()
     leases.load_parts.cache_clear()

@@ -60,8 +60,7 @@ def touches_rows(call: ast.Call, *, may_query: bool) -> bool:
 
 
 def test_doors_do_not_query_or_write():
-    """Narrowing what `runs.access` hands out is a door's to do; Django's admin is made of
-    querysets."""
+    """Doors narrow what `runs.access` hands out; Django's admin is made of querysets."""
     for path in DOORS:
         found = database_uses(path.read_text(), may_query="admin" in path.parts)
         assert not found, f"{name_of(path)}, lines {found}: ask a selector."

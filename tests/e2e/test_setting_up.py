@@ -1,5 +1,4 @@
-"""Adding an endpoint, whose key never comes out, and importing a dataset, wrong rows of which are
-named by line and not saved."""
+"""Adding an endpoint, whose key never comes out, and importing a dataset."""
 
 import re
 

@@ -1,5 +1,4 @@
-"""Agents as a package would bring them: async and plain, classes and functions, good and bad; and
-steps for pipelines of them."""
+"""Agents and steps as a package would bring them, good and bad."""
 
 import asyncio
 import threading

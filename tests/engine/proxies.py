@@ -1,5 +1,4 @@
-"""A proxy that speaks CONNECT, and a server with a certificate of its own
-authority: real ones, in the loop of the test."""
+"""A proxy that speaks CONNECT, and a server with a certificate of its own authority."""
 
 import asyncio
 import base64

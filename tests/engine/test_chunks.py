@@ -1,5 +1,4 @@
-"""How trials are cut into chunks, and what the names of the evaluation guide do: one test for each
-row of the reference."""
+"""How trials are cut into chunks, by the names of the evaluation guide."""
 
 from itertools import product
 

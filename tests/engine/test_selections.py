@@ -1,5 +1,4 @@
-"""One contract for all strategies that choose among candidates: they are played against made-up
-scores, without any calls."""
+"""One contract for all strategies that choose among candidates, without any calls."""
 
 from itertools import product
 from random import Random

@@ -1,5 +1,4 @@
-"""Sessions plan and absorb; after a crash they are replayed; the best is confirmed on held-out
-cases."""
+"""Sessions plan, absorb, are replayed after a crash, and confirm the best."""
 
 from collections.abc import Sequence
 from itertools import product

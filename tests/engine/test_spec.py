@@ -1,5 +1,4 @@
-"""What a configuration may say, what is refused and how; and the registry that scorers, strategies
-and agents are entries of."""
+"""What a configuration may say, and what is refused and how; and the registry."""
 
 import re
 from enum import Enum

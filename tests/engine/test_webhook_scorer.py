@@ -202,8 +202,7 @@ async def test_it_judges_from_yaml(simulator, name, options, answer, expected):
     value = await judged_in_a_run(simulator, name, options, answer, expected)
     shared = ", ".join(filter(None, [options, "weight: 2, threshold: 0.5, not: true, as: mine"]))
     turned = await judged_in_a_run(simulator, name, shared, answer, expected)
-    assert value.judgements[0].name == name
-    assert turned.judgements[0].name == "mine"
+    assert (value.judgements[0].name, turned.judgements[0].name) == (name, "mine")
     assert value.value is not None
     assert turned.value == pytest.approx(1 - value.value)
     assert turned.passed == (value.value < 0.5)

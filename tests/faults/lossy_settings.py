@@ -1,5 +1,4 @@
-"""The site's settings with a channel layer that loses, doubles and delays nudges, for the row that
-says it does no harm."""
+"""The site's settings with a channel layer that loses, doubles and delays nudges."""
 
 import asyncio
 import os

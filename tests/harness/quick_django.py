@@ -59,8 +59,7 @@ def keep_contexts_of_pages_only() -> None:
 
 
 def empty_tables() -> None:
-    """What a test has committed, all in one transaction: rows that refer to each other are gone
-    when the database looks."""
+    """What a test has committed, in one transaction: rows refer to each other."""
     with transaction.atomic(), connection.cursor() as cursor:
         for table in filled_tables():
             whole = connection.vendor == "postgresql" and table in ONLY_WHOLE

@@ -101,8 +101,7 @@ class Overheard:
 
 
 def walk(visitor):
-    """What it sees on every kind of page that a link leads to: those of two runs differ by a
-    number."""
+    """Every kind of page that a link leads to: those of two runs differ by a number."""
     seen: dict[str, str] = {}
     waiting, kinds = ["/runs/", "/admin/", "/metrics"], Counter[str]()
     while waiting:

@@ -70,8 +70,7 @@ class Stage(NamedTuple):
 
 
 def arguments_for(route: Route, known: dict[str, Any]) -> dict[str, Any]:
-    """`pk` and `name` are of what the first word of the path says: the reports of a dataset
-    (`dataset-reports`) are found as it is."""
+    """`pk` and `name` are of what the first word of the path says."""
     word = route.path.removeprefix("/api/v1").split("/")[1]
     kind = re.sub(r"-\w+$", "s", word)
     own = {"pk": known.get(f"{kind}.pk", 0), "name": known.get(f"{kind}.name", "")}

@@ -1,5 +1,4 @@
-"""The column of the expected answer: guessed, said at import, changed later, frozen with a run; and
-the page that imports."""
+"""The column of the expected answer: guessed, chosen, changed, frozen with a run."""
 
 import logging
 import re

@@ -30,8 +30,7 @@ FORKS.set_forkserver_preload([*LATE, "tests.workers.loaded_site"])
 def work(
     threads: int, environment: dict[str, str], standard_output: Connection, also: str = ""
 ) -> None:
-    """In the new process: what a shell does for the command; `also` is a module that registers
-    something first, as a kind."""
+    """In the new process: what a shell does; `also` registers something first, as a kind."""
     os.environ.clear()
     os.environ.update(environment)
     os.dup2(standard_output.fileno(), 1)

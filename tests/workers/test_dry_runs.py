@@ -44,8 +44,7 @@ def test_it_tries_different_candidates_which_the_cache_keeps_until_the_person_is
     assert result.cost > 0
     assert spent_on_day(alice.pk, DryRun.objects.get().created) == pytest.approx(result.cost)
     again = try_first(alice, document)
-    assert again.calls == 0
-    assert again.cost == 0
+    assert (again.calls, again.cost) == (0, 0)
     assert [score.answer for score in again.scores] == [score.answer for score in result.scores]
     assert not Run.objects.exists()
     kept = CachedReply.objects.count()

@@ -105,8 +105,7 @@ def test_a_killed_process_holds_up_nobody_who_waits_for_its_call(alice, twins, s
         Chunk.objects.filter(run=run, owner=dead).update(lease_until=past)
         sweep()
         finish(run)
-    assert run.state == RunState.COMPLETED
-    assert run.done == EQUAL
+    assert (run.state, run.done) == (RunState.COMPLETED, EQUAL)
     assert simulator.ledger()["total"] == 2
 
 

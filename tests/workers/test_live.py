@@ -151,8 +151,7 @@ def wait_seven_days(alice, client):
 async def test_who_loses_the_session_or_the_role_loses_the_socket_at_the_next_check(
     alice, run, monkeypatch, lose, is_read, code
 ):
-    """With frames that nobody reads the heartbeat waits; the check must not. Nothing but the check
-    can close the socket."""
+    """Frames wait for a page that reads nothing; nothing but the check can close it."""
     assert consumers.CHECK_SECONDS <= 5  # often enough to close it within ten seconds
     monkeypatch.setattr(consumers, "HEARTBEAT_SECONDS", NEVER)
     monkeypatch.setattr(consumers, "CHECK_SECONDS", 0.3)

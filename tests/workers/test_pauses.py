@@ -1,5 +1,4 @@
-"""Runs and endpoints that people pause, resume and limit while calls fly: the provider's ledger is
-the judge."""
+"""Runs and endpoints that people pause, resume and limit while calls fly."""
 
 from datetime import timedelta
 from functools import partial

@@ -1,5 +1,4 @@
-"""Plug-ins that raise anything, or never come to an end, in a real worker: it goes on, and so do
-its leases and other runs."""
+"""Plug-ins that raise anything, or never come to an end, in a real worker."""
 
 import time
 from typing import ClassVar, Literal

@@ -1,5 +1,4 @@
-"""Trials that are only told to the strategy: where they count, where they show, how they are
-retried."""
+"""Trials that are only told to the strategy: where they count and show."""
 
 import csv
 from typing import Any

@@ -250,8 +250,7 @@ def test_a_retry_that_makes_another_one_best_confirms_that_one(alice, guarded):
     work_through(run, retried)
     assert run.state == RunState.COMPLETED
     assert confirmed(run) == confirmation_key(second.best)
-    assert run.by_role[CONFIRM]["done"] == HELD_OUT
-    assert run.planned == run.done
+    assert (run.by_role[CONFIRM]["done"], run.planned) == (HELD_OUT, run.done)
 
 
 def confirmed(run):

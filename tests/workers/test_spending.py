@@ -1,5 +1,4 @@
-"""What runs cost, and budgets and quotas that run out while calls fly: the provider's ledger is the
-judge, not our own count."""
+"""What runs cost, and budgets and quotas that run out while calls fly."""
 
 from datetime import timedelta
 

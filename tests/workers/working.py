@@ -82,8 +82,7 @@ def paused(run: Run) -> Run:
 
 
 def kill(worker: BaseProcess, run: Run) -> int:
-    """And what time would bring about: its leases, in the database and in Redis, run out. How many
-    chunks it held."""
+    """As if time had passed: its leases run out. How many chunks it held."""
     worker.kill()
     worker.join()
     past = timezone.now() - timedelta(seconds=1)

@@ -1,5 +1,4 @@
-"""A person's own model and critic tune prompts: each test is a promise, or a defect of the system
-that these names come from."""
+"""A person's own model and critic tune prompts."""
 
 import math
 import threading

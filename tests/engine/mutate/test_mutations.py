@@ -1,5 +1,4 @@
-"""Mutations through the whole engine, over real HTTP: what they learn, what failures do, and what a
-configuration may say."""
+"""Mutations through the whole engine, over real HTTP."""
 
 from random import Random
 

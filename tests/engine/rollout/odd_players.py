@@ -1,5 +1,4 @@
-"""Policies and worlds that misbehave, compute or wait. Other processes import it, so it imports
-little."""
+"""Policies and worlds that misbehave, for other processes, too: it imports little."""
 
 import os
 import time

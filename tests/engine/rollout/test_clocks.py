@@ -1,5 +1,4 @@
-"""Actions that are late, one agent in a loop of its own, how many episodes travel together, and
-what was played at once."""
+"""Late actions, agents in a loop of their own, and how many episodes travel together."""
 
 import time
 from types import SimpleNamespace

@@ -1,5 +1,4 @@
-"""Pictures of episodes: small, within their room, and without an effect on what was played; and
-`levels` without missions."""
+"""Pictures of episodes: small, and without an effect on what was played."""
 
 import struct
 import zlib

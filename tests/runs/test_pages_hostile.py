@@ -80,7 +80,7 @@ PAYLOADS = [
     "<svg/onload=alert(1)>",
     "<svg><animate onbegin=alert(1) attributeName=x>",
     "'><img src=x onerror=alert(1)>",
-    *PLAIN_PAYLOADS,
+    *(text for text in PLAIN_PAYLOADS if text != "javascript:alert(1)"),  # a link; no field's value
     "' onmouseover='alert(1)",
     "</pre><iframe src=javascript:alert(1)>",
     "<!--<script>alert(1)</script>-->",

@@ -143,6 +143,7 @@ async def test_one_mission_mixes_lanes(monkeypatch):
     ({"missions": ["grid/nowhere"]}, "missions.0", "harvest, maze, crowd"),
     ({"missions": ["moon/base"]}, "missions.0", "Unknown environment 'moon'"),
     ({"missions": ["gymnasium/os:system"]}, "missions.0", "no name of a Gymnasium"),
+    ({"missions": ["gymnasium/Carpole-v1"]}, "missions.0", "Did you mean CartPole-v1"),
     ({"missions": ["pettingzoo/../os"]}, "missions.0", "no module of PettingZoo"),
     ({"policies": ["nobody"]}, "policies.0", "Unknown policy 'nobody'"),
     ({"policies": ["random", "random"]}, "policies", "Given twice"),

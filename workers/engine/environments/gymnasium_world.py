@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ from workers.engine.environments.outside_spaces import (
 
 # A colon would make Gymnasium import a module of that name.
 ID = re.compile(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)?")
+VERSION = re.compile(r"-v\d+$")
 # Environments whose episodes were seen to be the same in a new world and in one that was played in.
 KNOWN = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 MISSING = (
@@ -95,9 +97,15 @@ class Gymnasium(Environment):
 
     @classmethod
     def problem_with(cls, variant: str) -> str:
-        if ID.fullmatch(variant):
+        if not ID.fullmatch(variant):
+            return f"{variant!r} is no name of a Gymnasium environment, as in CartPole-v1."
+        known = cls.variants()  # other packages may register more when they are imported
+        without_versions = {VERSION.sub("", one) for one in known}  # then it takes the newest
+        if not known or "/" in variant or variant in {*known, *without_versions}:
             return ""
-        return f"{variant!r} is no name of a Gymnasium environment, as in CartPole-v1."
+        near = get_close_matches(variant, known, 2)
+        told = f" Did you mean {' or '.join(near)}?" if near else ""
+        return f"Gymnasium has no environment {variant!r}.{told}"
 
     def why_missing(self) -> str:
         return "" if find_spec("gymnasium") else MISSING

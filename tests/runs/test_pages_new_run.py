@@ -11,7 +11,7 @@ from django.urls import reverse
 from runs.forms.new_run import read_post
 from runs.forms.starting_points import from_document
 from runs.kinds import kind_named
-from runs.models import Configuration, Endpoint, Run
+from runs.models import Configuration, Dataset, Endpoint, Run
 from runs.selectors.estimates.review import review_text
 from runs.services.runs import create_run
 from tests.harness.factories import run_document
@@ -360,6 +360,10 @@ def test_the_estimate_counts_calls_without_starting_anything_and_has_the_form_to
     assert demo
     played = review_text(read_configuration(demo.document), 18, 0, 0.0)
     assert played.startswith("Launch tries 3 policies on 18 episodes. ")  # nobody scores them
+    cold = {"endpoint": "simulated", "model": "sim-small", "parameters": {"temperature": 0}}
+    asked = run_document(Dataset(name="sums", version=1), models=[cold], repeats=2)
+    told = review_text(read_configuration(asked), 3, 6, 0.0)
+    assert "At temperature 0 the tries of simulated/sim-small will hardly differ." in told
     stops = estimate(browser, budget_calls="10", **{"advanced-fail_on_error": "0.1"})
     end = "It pauses at 10 calls or when more than 10% of its trials fail."
     assert str(stops.context["estimate"].review).endswith(end)

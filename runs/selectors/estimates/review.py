@@ -40,6 +40,9 @@ def sentences(
         f"Launch tries {candidates}{by} on {formatting.counted(each.number, each.word)}"
         f"{times_text(configuration.repeats)}{judged}."
     )
+    cold = [one.label for one in configuration.called if one.parameters.get("temperature") == 0]
+    if configuration.repeats > 1 and cold:
+        yield f"At temperature 0 the tries of {some_of(cold, 'model')} will hardly differ."
     cost = f", for up to {formatting.dollars(dollars)}" if dollars else ""
     if calls:
         yield f"It sends up to {formatting.counted(calls, 'call')}{cost}."

@@ -55,8 +55,8 @@ ENGINE = (
     Mutant(
         "ranks go by what was answered",
         "workers/engine/statistics/boards.py",
-        "lower_end(each, self._floor) for each",
-        "lower_end([one for one in each if one.n], self._floor) for each",
+        "return (False, -common, -self.lower_end(key)",
+        "return (False, -(self.mean(key) or 0.0), -self.lower_end(key)",
         "tests/engine tests/runs",
         "board or statistic or rank",
     ),

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BURN = "while True: pass"
+BURN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"  # not for ever
 BURNERS = 2
 OF_MAKE = ("MAKE", "MFLAGS", "ARGS")
 

@@ -104,7 +104,9 @@ def test_what_came_of_it_is_told(ann):
         *("Fitness by generation", "Where the best came from"),
     ):
         assert text in page, text
-    assert re.search(r"(not shown to be better|better) than p\d, the best that it began with", page)
+    told = re.search(r"(not shown to be better|better) than p\d, the best that it began with", page)
+    assert told
+    assert ("confirmed</span>" in page) is (told[1] == "better")
     assert page.count("Save as a prompt") == 1
     assert page.count(" as a prompt: ") >= 2  # of the population
     older = page_of(ann, run, generation=1)

@@ -300,6 +300,7 @@ def test_what_the_page_shows_of_a_choice_launches_it_again(alice, browser):
     for objective, is_warned in (({"lambda_cost": 0.5}, True), ({}, False)):  # no model has a price
         found = estimate({**DOCUMENT, "objective": objective}, Dataset.objects.all())
         assert ("The price will not count" in found.review) is is_warned
+        assert "times as fast" not in found.limited_by  # rounds wait for each other
     answer = browser.post(reverse("run_new"), sent)
     again = Run.objects.latest("pk")
     assert answer["Location"] == again.get_absolute_url() != run.get_absolute_url()

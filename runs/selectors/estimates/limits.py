@@ -32,7 +32,7 @@ def binding_limit(
         endpoint = endpoints[model.endpoint]
         found += limits_of_model(endpoint, model.label, latency_seconds, tokens_each, share)
     found.sort(key=lambda limit: limit.calls_per_second)
-    return found[0]._replace(lever=lever_text(found))
+    return found[0]._replace(lever=lever_text(found, has_rounds=configuration.learns))
 
 
 def limits_of_run(
@@ -87,12 +87,15 @@ def limits_of_model(
     return found
 
 
-def lever_text(found: list[Limit]) -> str:
-    """What raising the first limit would bring, up to where the next one binds."""
+def lever_text(found: list[Limit], *, has_rounds: bool) -> str:
+    """What raising the first limit would bring, up to where the next one binds. Rounds wait for
+    each other, whatever is allowed at once."""
     first = found[0]
     if len(found) == 1:
         return f"raising {first.lever} makes it faster"
     gain = found[1].calls_per_second / first.calls_per_second
     if gain < 1.05:
         return f"raising it alone does not help, because of {found[1].name}"
+    if has_rounds:
+        return f"raising {first.lever} makes its rounds faster, one after the other"
     return f"raising {first.lever} makes it up to {gain:.1f} times as fast"

@@ -8,6 +8,7 @@ from workers.engine.records import Score, Trial
 from workers.engine.session import Session
 from workers.engine.statistics.matrices import Matrix
 from workers.engine.strategies import SELECTIONS, build_selection
+from workers.engine.strategies.rounds import REHEARSED, rehearse
 
 MODELS = ("small", "medium", "large")
 
@@ -168,3 +169,13 @@ def test_latencies_do_not_change_what_is_asked(name):
         return play(select(name, ties), outcome)
 
     assert with_latency(0) == with_latency(8)
+
+
+def test_rounds_are_counted_by_playing_against_tosses():
+    matrix = make_matrix([0.5] * 8)
+    assert rehearse(select("brute_force", matrix), 320) == [320]
+    rounds = rehearse(select("epsilon_lucb", matrix), 320)
+    assert rounds[0] == 8
+    assert set(rounds[1:]) == {2}, "the best and who may be better, again and again"
+    large = make_matrix([0.5] * 4, datapoints=3 * REHEARSED)
+    assert sum(rehearse(select("matrix_ucb", large), 12 * REHEARSED)) > 11 * REHEARSED

@@ -331,6 +331,7 @@ def test_an_estimate_tells_least_and_most_and_what_proposals_cost():
     assert found.proposals == 3 * 3  # of four children three are written, in three generations
     assert found.calls_low == found.trials_low + confirming
     assert found.calls_to_send == found.trials + found.proposals + confirming
+    assert found.seconds_high >= 4 * 2  # generations follow each other: one writes, one answers
     dear = float(found.proposals_cost_text.removeprefix("at most $"))
     assert 0 < dear < found.dollars
     assert dear > 0.5 * found.dollars  # few calls, but of a model a hundred times as dear

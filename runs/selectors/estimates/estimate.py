@@ -144,7 +144,7 @@ def measure(
     judged = answers_judged(configuration, bounds, confirming)
     judges = estimate_judges(configuration, endpoints, judged, calls.requests)
     all_calls = calls.plus(judges.calls, round(judges.calls * (1 - judged.least / judged.most)))
-    time = time_of(configuration, endpoints, asked, all_calls, bounds)
+    time = time_of(configuration, endpoints, asked, all_calls, cases)
     cost = cost_of_calls(asked, endpoints, calls)
     dollars = cost.high + judges.dollars
     told = cost_of_calls(asked[len(configuration.answering) :], endpoints, calls)
@@ -216,13 +216,14 @@ def time_of(
     endpoints: dict[str, Endpoint],
     asked: Sequence[Asked],
     calls: Calls,
-    bounds: TrialRange,
+    cases: int,
 ) -> Time:
-    """From the middle half of the latencies seen; at least one call's time."""
+    """From the middle half of the latencies seen. Rounds follow each other: each takes at least as
+    long as the slowest of its trials."""
     histories = [each.history for each in asked]
-    basis = basis_of(histories)
+    basis, most = basis_of(histories), configuration.bound_trials(cases).most
     if not configuration.every_model:
-        return Time(*estimate_computing(configuration, bounds.most))
+        return Time(*estimate_computing(configuration, most))
     if not calls.to_send:
         return Time(0.0, 0.0, "nothing: every answer is in the cache", basis)
     shares = [ModelCalls(each.model, each.calls) for each in asked]
@@ -232,9 +233,12 @@ def time_of(
     low, middle, high = (
         binding_limit(configuration, endpoints, shares, each, tokens) for each in seconds
     )
+    in_a_row = configuration.calls_in_a_row()
+    slowest = in_a_row * (percentile(bins, 0.95) or ASSUMED_SECONDS * 1000) / 1000
+    each = calls.to_send / max(1, most) / high.calls_per_second
     return Time(
-        max(seconds[0], calls.least_share * calls.to_send / low.calls_per_second),
-        max(seconds[2], calls.to_send / high.calls_per_second),
+        max(in_a_row * seconds[0], calls.least_share * calls.to_send / low.calls_per_second),
+        max(most * each, sum(max(slowest, n * each) for n in configuration.sizes_of_rounds(cases))),
         f"{middle.name}; {middle.lever}",
         basis,
     )

@@ -298,6 +298,14 @@ class Configuration(Strict):
         """At most: that a router skips some is not known before."""
         return 1
 
+    def calls_in_a_row(self) -> int:
+        """That a trial waits for, one after the other."""
+        return self.calls_per_trial() + bool(self.judges)
+
+    def sizes_of_rounds(self, cases: int) -> list[int]:
+        """Trials of the rounds that wait for each other, as many as there may be."""
+        return [self.bound_trials(cases).most]
+
     def why_no_dry_run(self) -> str:
         """Why its first trials are not tried before a launch; empty: they can be."""
         calls = self.calls_per_trial()

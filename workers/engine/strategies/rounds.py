@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from random import Random
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from workers.engine.chunks import Work
 from workers.engine.records import Candidate, Score, Trial
@@ -11,6 +11,7 @@ from workers.engine.statistics.pareto import front_of
 from workers.engine.strategies.board import Board
 from workers.engine.strategies.options import Objective, Options
 
+REHEARSED = 5000  # trials: a tenth of a second
 OptionsType = TypeVar("OptionsType", bound=Options)
 
 
@@ -185,3 +186,16 @@ class Rounds(ABC, Generic[OptionsType]):
     def _trial(self, position: int, arm: int, place: int) -> Trial:
         repeat, case = divmod(self._order[place], self._datasets_cases)
         return Trial(position, self.candidates[arm].key, case, repeat)
+
+
+def rehearse(strategy: Rounds[Any], most: int) -> list[int]:
+    """Trials of each round, if every answer were a toss: where nobody is better it takes longest.
+    Of large ones the beginning is played, and the rest thought to go on like it."""
+    toss, played = Random(strategy.cases), 0
+    while played < REHEARSED and (trials := strategy.ask(most)):
+        played += len(trials)
+        strategy.tell([Score(one, value=float(toss.random() < 0.5)) for one in trials])
+    sizes = [record.trials for record in strategy.history]
+    if played >= REHEARSED:
+        sizes += [sizes[-1]] * ((most - played) // sizes[-1])
+    return sizes

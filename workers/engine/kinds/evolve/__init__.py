@@ -1,5 +1,6 @@
 """Kind `evolve`: prompts that are bred for many generations."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -224,6 +225,16 @@ class Evolution(Configuration):
         options, prompts = self.options, len(self.prompts)
         least, most = options.first_trials(cases, prompts), options.most_trials(cases, prompts)
         return TrialRange(least * self.repeats, most * self.repeats)
+
+    def calls_in_a_row(self) -> int:
+        """A prompt is written first."""
+        return 1 + super().calls_in_a_row()
+
+    def sizes_of_rounds(self, cases: int) -> list[int]:
+        """Generations."""
+        bounds, later = self.bound_trials(cases), self.options.most_generations - 1
+        each = math.ceil((bounds.most - bounds.least) / later) if later else 0
+        return [bounds.least, *[each] * later]
 
     def count_confirming(self, cases: int) -> int:
         """Of the best, and of the best prompt that it began with."""

@@ -42,6 +42,7 @@ from workers.engine.strategies import (
 from workers.engine.strategies.bystander import Bystander
 from workers.engine.strategies.confirmed import Confirmed
 from workers.engine.strategies.options import Objective
+from workers.engine.strategies.rounds import rehearse
 from workers.engine.targets import Target
 
 
@@ -50,6 +51,9 @@ def rounds_in(begun: Strategy) -> Rounds[Any]:
     strategy = begun.inner if isinstance(begun, Confirmed) else begun
     assert isinstance(strategy, Rounds)  # every strategy of a selection is one
     return strategy
+
+
+QUICK = SELECTIONS.ours.keys() - {"bayesian"}  # strategies that plan in no time to speak of
 
 
 class Selection(Configuration):
@@ -141,6 +145,12 @@ class Selection(Configuration):
         pulls = self.open_strategy(cases).next_pulls()
         most = max((pull.cases for pull in pulls), default=0)
         return Work(len(pulls), most, sum(pull.cases for pull in pulls))
+
+    def sizes_of_rounds(self, cases: int) -> list[int]:
+        """Of a strategy whose planning takes no time to speak of; plug-ins are not tried here."""
+        if self.strategy.name not in QUICK:
+            return super().sizes_of_rounds(cases)
+        return rehearse(self.open_strategy(cases), self.bound_trials(cases).most)
 
     def calls_per_trial(self) -> int:
         return sum(most_calls(step) for step in self.steps)

@@ -17,6 +17,7 @@ from runs.reports.report import Report
 from workers.engine.statistics.gates import Exit
 
 PROGRESS_SECONDS = 1.0  # between two JSON lines about it
+LOG_SECONDS = 5.0  # between two lines for people
 RATE_SECONDS = 5.0  # "now" in the rate is the mean over this long
 
 
@@ -117,34 +118,17 @@ class JsonLines:
         self._out.flush()
 
 
-class Terminal:
-    """A bar that moves, on standard error, and sentences above it."""
+class Sentences:
+    """For people who read what it says, on standard error."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._rate = Rate()
-        self._bar = Progress(
-            BarColumn(),
-            TextColumn("{task.fields[words]}", markup=False),
-            console=console,
-            transient=True,
-        )
-        self._task: TaskID | None = None
 
     def launched(self, run_id: int | None, name: str, planned: Planned, address: str) -> None:
         number = f"Run {run_id}" if run_id else "In this process"
         place = f"  {address}" if address else ""
         self._say(f"{number}: {one_line(name)}, {planned.text}.{place}")
-        self._task = self._bar.add_task("", total=planned.trials, words="starting")
-        self._bar.start()
-
-    def progress(self, standing: Standing) -> None:
-        rate = self._rate.note(standing.done)
-        if self._task is not None:
-            words = standing_text(standing, rate)
-            self._bar.update(
-                self._task, completed=standing.done, total=standing.planned, words=words
-            )
 
     def tell(self, event: str, text: str, **facts: Any) -> None:
         self._say(one_line(text, 400))
@@ -167,10 +151,55 @@ class Terminal:
             self._say(f"Results: {results}")
 
     def close(self) -> None:
-        self._bar.stop()
+        """Nothing is left to be said."""
 
     def _say(self, text: str, style: str = "") -> None:
         self._console.print(Text(text, style=style), soft_wrap=True)
+
+
+class Log(Sentences):
+    """How far it is, a line now and then: where lines stay, as in the log of a CI server."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._told_at = -LOG_SECONDS
+        self._told: Standing | None = None
+
+    def progress(self, standing: Standing) -> None:
+        rate, now = self._rate.note(standing.done), time.monotonic()
+        if standing != self._told and now - self._told_at >= LOG_SECONDS:
+            self._told, self._told_at = standing, now
+            self._say(standing_text(standing, rate))
+
+
+class Terminal(Sentences):
+    """A bar that moves, and sentences above it."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._bar = Progress(
+            BarColumn(),
+            TextColumn("{task.fields[words]}", markup=False),
+            console=console,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+
+    def launched(self, run_id: int | None, name: str, planned: Planned, address: str) -> None:
+        super().launched(run_id, name, planned, address)
+        self._task = self._bar.add_task("", total=planned.trials, words="starting")
+        self._bar.start()
+
+    def progress(self, standing: Standing) -> None:
+        rate = self._rate.note(standing.done)
+        if self._task is not None:
+            words = standing_text(standing, rate)
+            self._bar.update(
+                self._task, completed=standing.done, total=standing.planned, words=words
+            )
+
+    def close(self) -> None:
+        self._bar.stop()
 
 
 def standing_text(standing: Standing, rate: float | None) -> str:
@@ -190,7 +219,7 @@ def standing_text(standing: Standing, rate: float | None) -> str:
 
 
 def choose_voice(out: TextIO, err: TextIO, *, as_json: bool) -> Voice:
-    """JSON where no person looks."""
-    if as_json or not (out.isatty() and err.isatty()):
+    if as_json:
         return JsonLines(out)
-    return Terminal(Console(stderr=True, highlight=False))  # Django's own would paint it all red
+    console = Console(stderr=True, highlight=False)  # Django's own would paint it all red
+    return Terminal(console) if out.isatty() and err.isatty() else Log(console)

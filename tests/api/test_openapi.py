@@ -1,5 +1,4 @@
-"""The OpenAPI document: checked in as it is generated, and true of a live server; and the examples
-of the docs page, run as they stand there."""
+"""The OpenAPI document is true of a live server, and its examples work as they stand."""
 
 import json
 import os

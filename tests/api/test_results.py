@@ -1,5 +1,4 @@
-"""What a run brought, through the API: scores, candidates, combinations, trials, events, files; and
-what the site tells of itself: its metrics, its cache and its benchmarks."""
+"""What a run brought, through the API; and the site's metrics, cache and benchmarks."""
 
 import csv
 import json

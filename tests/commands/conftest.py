@@ -48,6 +48,9 @@ def file(tmp_path, document):
     return write(tmp_path / "sums.yaml", document)
 
 
+RUNNING = {"run", "watch", "rerun", "rollout", "train_mutator"}
+
+
 class Ran(NamedTuple):
     """What a command printed, and how it ended."""
 
@@ -67,9 +70,10 @@ class Ran(NamedTuple):
 
 
 def command(*words: object) -> Ran:
-    """As on a command line without a terminal."""
+    """As programs ask for it."""
     out = StringIO()
     name, *rest = map(str, words)
+    rest += ["--json"] if name in RUNNING else []
     try:
         call_command(name, *rest, stdout=out, stderr=StringIO())
     except SystemExit as left:

@@ -1,5 +1,4 @@
-"""`manage.py estimate`, and which rows and expected answer a command takes: over what the document
-says, with workers and without."""
+"""`manage.py estimate`, and which rows and expected answer a command takes."""
 
 import json
 

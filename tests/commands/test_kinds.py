@@ -1,5 +1,4 @@
-"""`manage.py run` of selections, of kinds with roles, and with held-out cases: what it prints and
-writes; and the options of `manage.py train_mutator`."""
+"""`manage.py run` of every kind: what it prints and writes; and `train_mutator`."""
 
 import csv
 from argparse import Namespace

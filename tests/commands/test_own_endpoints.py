@@ -1,5 +1,4 @@
-"""Files that bring their endpoints and rows along, and where their runs go on; endpoints that are
-stored by `manage.py save_endpoint`."""
+"""Files that bring endpoints and rows along, and where their runs go on."""
 
 import json
 from pathlib import Path

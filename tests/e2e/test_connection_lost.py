@@ -1,5 +1,4 @@
-"""What ends live updates: the web part dies, sockets are refused, somebody signs out elsewhere. The
-page says so, keeps its numbers, and comes back by itself where it may."""
+"""What ends live updates; the page says so, keeps its numbers, and comes back."""
 
 import re
 from urllib.parse import quote

@@ -1,5 +1,4 @@
-"""The other kinds of runs, each from its form to what is taken home: a choice among combinations,
-an evolution of prompts, a rollout of missions, a mutation of queries."""
+"""The other kinds of runs, each from its form to what is taken home."""
 
 import csv
 import re

@@ -186,7 +186,7 @@ def test_ctrl_c_ends_a_run_of_this_process(run_file, site):
 def test_without_a_terminal_a_signal_leaves_it_running(site, file, number, exit_code):
     env = environment_of_a_site(EVALSITE_DATA=str(site.folder))
     process = subprocess.Popen(
-        [*MANAGE, "run", file], env=env, text=True,
+        [*MANAGE, "run", file, "--json"], env=env, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout

@@ -1,5 +1,4 @@
-"""What many tests of the engine use: a run in the test's own process against a real simulated
-provider, scorers that judge one answer, and a clock that a test moves by hand."""
+"""What many tests of the engine use: runs in this process, and a clock moved by hand."""
 
 import asyncio
 

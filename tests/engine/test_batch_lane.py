@@ -1,5 +1,4 @@
-"""The batch lane: which items travel together, what becomes of those who wait for them, and how
-many calls are made at once, from measured latency."""
+"""The batch lane: which items travel together, and how many calls are made at once."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,5 +1,4 @@
-"""Candidates that are born while a run goes on, from answers that a model gave; and targets that
-give a value of their own, or keep a record beside it."""
+"""Candidates that are born while a run goes on, and targets with values of their own."""
 
 import os
 from typing import ClassVar

@@ -1,5 +1,4 @@
-"""Scorers that people write: what they may give, everything they must not be able to do, and the
-processes of their own in which they, plug-ins and long answers are judged."""
+"""Scorers that people write: what they may give, and what they must not be able to do."""
 
 import os
 from contextlib import contextmanager

@@ -1,5 +1,4 @@
-"""Two runs compared trial by trial, gates that pass or do not, and the numbers that are drawn:
-means with intervals, percentiles, boxes and fronts."""
+"""Two runs compared trial by trial, gates, and the numbers that are drawn."""
 
 from dataclasses import replace
 from itertools import permutations

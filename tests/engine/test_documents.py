@@ -1,5 +1,4 @@
-"""A document is plain data, whatever was written, and reading it cannot be made expensive; nor is
-anything held up by JSON Schemas that people write."""
+"""A document is plain data, and reading it cannot be made expensive."""
 
 import json
 import time

@@ -1,5 +1,4 @@
-"""What the HTTP client sends and reads, with servers that send whatever a test wants, byte by byte;
-and several servers behind one endpoint: the least loaded is asked, a dead one is left out."""
+"""What the HTTP client sends and reads, and several servers behind one endpoint."""
 
 import asyncio
 from contextlib import asynccontextmanager, suppress

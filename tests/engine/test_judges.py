@@ -1,5 +1,4 @@
-"""Scorers that ask a model: over real HTTP, counted apart, and failing alone; and texts that try to
-judge themselves: in answers, in fields of cases and in replies of judges."""
+"""Scorers that ask a model, and texts that try to judge themselves."""
 
 import asyncio
 import json

@@ -1,5 +1,4 @@
-"""Lanes of threads and of calls: so many at once, deadlines that are nobody else's, and tasks that
-end, also those that lose a cancellation."""
+"""Lanes of threads and of calls: so many at once, and deadlines that are nobody else's."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,4 @@
-"""Prompts are filled in one pass, and nothing in them is ever run. Those of messages: what is
-accepted, what is sent, and that older prompts stay as they were."""
+"""Prompts are filled in one pass, and nothing in them is ever run."""
 
 from base64 import b64encode
 from json import dumps

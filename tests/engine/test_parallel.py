@@ -1,5 +1,4 @@
-"""Parallel maps keep order, keep None, and lose nothing when one item fails; critics score triples
-and rank prompts in order, through one throttle and cache, and what fails is never a zero."""
+"""Parallel maps keep order and lose nothing; critics score and rank in order."""
 
 import asyncio
 import threading

@@ -1,5 +1,4 @@
-"""Pipelines of chat calls, routers and agents, end to end in one process, over real HTTP; and what
-is wrong with one, which is said before it runs, at its place."""
+"""Pipelines of chat calls, routers and agents, end to end in one process."""
 
 import asyncio
 import threading

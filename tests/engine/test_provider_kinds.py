@@ -1,5 +1,4 @@
-"""Providers with addresses or forms of their own: Azure, somebody's own HTTP app, all that are
-known by name; and LiteLLM's file of them."""
+"""Providers with addresses or forms of their own, and all that are known by name."""
 
 import json
 

@@ -1,5 +1,4 @@
-"""Every provider over real HTTP: what it sends, what it reads, what it makes of errors. Costs
-follow from tokens and prices; what nobody knows is unknown, never nothing."""
+"""Every provider over real HTTP: what it sends, reads, and makes of errors."""
 
 from contextlib import asynccontextmanager
 from itertools import product

@@ -1,5 +1,4 @@
-"""Scorers of closeness beside the libraries that define them; and no answer or pattern, however
-large or hostile, that a scorer does not judge at once."""
+"""Scorers of closeness; and no answer is too large or hostile to be judged at once."""
 
 import json
 import math

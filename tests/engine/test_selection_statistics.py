@@ -1,5 +1,4 @@
-"""What a choice rests on: failures, intervals, ties, prices, equal data; and what is best: by
-weights, as published, or by a front that nobody is pushed out of unfairly."""
+"""What a choice rests on: failures, intervals, ties, prices, equal data, fronts."""
 
 import math
 

@@ -1,5 +1,4 @@
-"""How the slots of a run are shared: never among more than there is, nor beyond any limit, for
-every round anew, and lent to work that is no call."""
+"""How the slots of a run are shared and lent, and never beyond any limit."""
 
 import asyncio
 from contextlib import AsyncExitStack

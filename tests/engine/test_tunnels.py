@@ -1,5 +1,4 @@
-"""Calls through real proxies, to a server with a certificate of its own authority; and the guard
-against private addresses, which holds there, too."""
+"""Calls through real proxies, where private addresses are guarded, too."""
 
 import ipaddress
 import struct

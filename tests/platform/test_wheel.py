@@ -67,7 +67,7 @@ def test_it_is_installed_runs_a_file_at_once_and_serves_every_file(tmp_path):
     assert "evalsite COMMAND --help" in installed.run("--help").stdout
     (installed.folder / "workers.py").write_text("raise SystemExit('not ours')")
     assert installed.run("init").returncode == 0
-    ran = installed.run("run", "evals.yaml")
+    ran = installed.run("run", "evals.yaml", "--json")
     assert ran.returncode == 0, ran.stderr
     done = json.loads(ran.stdout.splitlines()[-1])
     assert done["counts"]["done"] == 12

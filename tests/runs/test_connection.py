@@ -1,5 +1,4 @@
-"""A connection test tells what is wrong in our words, never in the provider's. The try-it box shows
-the answer and the raw exchange without secrets, within the endpoint's limits."""
+"""A connection test tells what is wrong in our words; and the try-it box."""
 
 import io
 import json

@@ -1,5 +1,4 @@
-"""The guides on the site: all of docs/ that people need while they work, found where they are; and
-what CRITICS.md, SELECT.md and EVOLVE.md show works as it is written there."""
+"""The guides on the site, and what they show works as it is written there."""
 
 import os
 import re

@@ -1,5 +1,4 @@
-"""Answers depend on prompt, model, question and seed, and on nothing else; and text by text: sums,
-advice, rewrites, directions."""
+"""Answers depend on prompt, model, question and seed, and on nothing else."""
 
 import json
 import re

@@ -1,5 +1,4 @@
-"""The control API refuses what it does not know, and says what it does. The command `simulate` says
-that it listens, refuses a taken port, stops when told."""
+"""The control API refuses what it does not know; and the command `simulate`."""
 
 import signal
 import socket

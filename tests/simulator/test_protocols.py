@@ -1,5 +1,4 @@
-"""The simulated provider as clients of OpenAI's, Anthropic's and Ollama's APIs see it; and HTTP:
-keep-alive, pipelining, many connections, and clients that do not speak it."""
+"""The simulated provider as clients of OpenAI, Anthropic and Ollama see it."""
 
 import asyncio
 import base64

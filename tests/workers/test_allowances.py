@@ -1,5 +1,4 @@
-"""What all workers together may use: allowances of runs, by one contract for the permits of one
-process and of a cluster, and retries, which are a small share of all calls."""
+"""What all workers together may use: allowances of runs, and retries."""
 
 import asyncio
 import time

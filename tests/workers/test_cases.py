@@ -1,5 +1,4 @@
-"""Which cases a run is made of, through a real worker: a slice, the first rows, those that a kind
-makes itself; and the expected answer in a column of any name."""
+"""Which cases a run is made of, and its column of expected answers."""
 
 import json
 from datetime import timedelta

@@ -1,5 +1,4 @@
-"""What a worker holds for its leases: nothing of a lost one counts for the next of its chunk, and
-what a database without room does not take is written when it has some."""
+"""What a worker holds for its leases, also when the database has no room."""
 
 import asyncio
 

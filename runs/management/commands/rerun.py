@@ -61,7 +61,7 @@ class Command(SiteCommand):
         )
         add_person(parser)
         parser.add_argument(
-            "--json", action="store_true", help="print JSON lines, also on a terminal"
+            "--json", action="store_true", help="print an object a line, for programs"
         )
         parser.add_argument("--detach", action="store_true", help="return at once")
         add_gates(parser)

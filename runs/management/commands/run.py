@@ -44,7 +44,7 @@ class Command(SiteCommand):
         self.add_subject(parser)
         add_person(parser)
         parser.add_argument(
-            "--json", action="store_true", help="print JSON lines, also on a terminal"
+            "--json", action="store_true", help="print an object a line, for programs"
         )
         parser.add_argument(
             "--here",

@@ -21,7 +21,7 @@ class Command(SiteCommand):
         parser.add_argument("run", type=int, metavar="RUN", help="number of the run")
         add_person(parser)
         parser.add_argument(
-            "--json", action="store_true", help="print JSON lines, also on a terminal"
+            "--json", action="store_true", help="print an object a line, for programs"
         )
         add_gates(parser)
 

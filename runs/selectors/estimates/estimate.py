@@ -236,9 +236,11 @@ def time_of(
     in_a_row = configuration.calls_in_a_row()
     slowest = in_a_row * (percentile(bins, 0.95) or ASSUMED_SECONDS * 1000) / 1000
     each = calls.to_send / max(1, most) / high.calls_per_second
+    rounds = configuration.sizes_of_rounds(cases)
+    one_after_the_other = sum(max(slowest, trials * each) for trials in rounds)
     return Time(
         max(in_a_row * seconds[0], calls.least_share * calls.to_send / low.calls_per_second),
-        max(most * each, sum(max(slowest, n * each) for n in configuration.sizes_of_rounds(cases))),
+        max(calls.to_send / high.calls_per_second, one_after_the_other),
         f"{middle.name}; {middle.lever}",
         basis,
     )

@@ -1,5 +1,4 @@
-"""How fit a prompt is, on which cases, who is likely the best by the answers of its relatives, who
-becomes a parent, and when an evolution ends."""
+"""How fit a prompt is, who becomes a parent, and when an evolution ends."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,5 +1,4 @@
-"""An evolution asks and is told: by the same seed the same lineage, whatever happens meanwhile. Of
-actor and critic: the fittest prompts answer, their fitness follows their scores, all evolve."""
+"""An evolution asks and is told: by the same seed the same lineage, whatever happens."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""The arithmetic of PPO: gradients against finite differences, advantages by hand, equal bits; and
-the batches and the environment for notebooks."""
+"""The arithmetic of PPO, in equal bits; and batches and environments for notebooks."""
 
 from typing import Any
 

@@ -1,5 +1,4 @@
-"""What every policy and every environment keeps to, what each of ours does, who sits where, which
-lane `auto` takes, and policies that ask a model."""
+"""What every policy and every environment keeps to, and what each of ours does."""
 
 from collections import Counter
 from importlib.util import find_spec

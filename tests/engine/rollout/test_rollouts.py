@@ -1,5 +1,4 @@
-"""Whole rollouts: equal however they are played, and failures that are no zeros; the record of an
-episode; and the summary by the names and figures of the original."""
+"""Whole rollouts: equal however they are played, and failures that are no zeros."""
 
 from typing import Any
 

@@ -5,7 +5,7 @@
 --   pause ms, told requests per minute, told tokens per minute, permits unused, nanodollars each,
 --   nanodollars settled, calls and nanodollars last heard to be used, calls refused in a row, with
 --   which error, how many of those in a row are too many, calls that the server works on at once (0: unknown),
---   whether the holder was here before,
+--   failures since the last good one, whether the holder was here before,
 --   then 12 per quota: holding, limit, requests per minute, tokens per minute, group, weight, flags (1 adaptive, 2 guarded),
 --   calls allowed in all (-1: any number), calls stored, nanodollars allowed, nanodollars stored, models that
 --   must refuse before it stops (0: refusals are not counted)
@@ -46,8 +46,9 @@ local unused, nanos_each, nanos_settled = tonumber(said[13]), tonumber(said[14])
 local heard_calls, heard_nanos = tonumber(said[16]), tonumber(said[17])
 local refused, refusal, too_many = tonumber(said[18]), said[19], tonumber(said[20])
 local bears = tonumber(said[21])
-local was_here = said[22] == '1'
-local HEAD, PER_QUOTA = 22, 12
+local row = tonumber(said[22])
+local was_here = said[23] == '1'
+local HEAD, PER_QUOTA = 23, 12
 local quotas = #KEYS / 7
 
 local grant, surplus, wait, is_paced = want, 0, 0, 0
@@ -71,7 +72,7 @@ local function watch(state)
   if now - began > WINDOW_MS then began, all, bad = now, 0, 0 end
   local seen = {all = all + good + troubled + late, bad = bad + troubled + late}
   -- A time-out says nothing about the next call: only failures that came at once make a row.
-  seen.row = good > 0 and 0 or number(state, 'row', 0) + troubled
+  seen.row = row + (good > 0 and 0 or number(state, 'row', 0))
   redis.call('HSET', state, 'began', began, 'all', seen.all, 'bad', seen.bad, 'row', seen.row)
   return seen
 end

@@ -124,6 +124,7 @@ def demand_numbers(demand: Demand) -> list[Any]:
         report.refusal,
         longest_row(report.refusal),
         report.bears,
+        report.row,
     ]
 
 

@@ -87,7 +87,7 @@ def test_tokens_are_shown_where_limited_and_a_providers_stricter_limits(endpoint
 
 def test_an_open_breaker_is_told_and_reset_once(endpoint, run, ada):
     exchange((quota_of(endpoint, run),), Demand((0,), 5))
-    exchange((quota_of(endpoint, run),), Demand((0,), 0, 0, Report(troubled=5)))
+    exchange((quota_of(endpoint, run),), Demand((0,), 0, 0, Report(troubled=5, row=5)))
     Run.objects.filter(pk=run.pk).update(reason="simulated/sim-small fails; it is tried again.")
     assert small(endpoint).condition.text == "Failing"
     assert exchange((quota_of(endpoint, run),), Demand((0,), 1)).permits == 0

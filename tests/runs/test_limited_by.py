@@ -18,7 +18,7 @@ from workers.engine.throttling.permits import Demand, Quota, Report
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_permits")]
 
-NOTHING, GOOD, BAD = Report(), Report(good=5), Report(troubled=5)
+NOTHING, GOOD, BAD = Report(), Report(good=5), Report(troubled=5, row=5)
 REFUSED = Report(throttled=1, pause_seconds=30.0)
 
 

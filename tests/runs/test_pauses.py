@@ -147,7 +147,7 @@ STILL = -int(PATIENCE_SECONDS)  # seconds ago: until the test is over
 def fail(settings, endpoint, model):
     """What a worker tells of calls that failed: the breaker opens."""
     quota = Quota(f"endpoint:{endpoint.pk}/{model}", 20, is_guarded=True)
-    exchange((quota,), Demand((0,), 0, 0, Report(troubled=5)))
+    exchange((quota,), Demand((0,), 0, 0, Report(troubled=5, row=5)))
     key = f"permits:state:endpoint:{endpoint.pk}/{model}"
     long_ago = (time.time() - 3 * LONG) * 1000
     redis.Redis.from_url(settings.REDIS_URL).hset(key, "opened", long_ago)

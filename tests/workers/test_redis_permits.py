@@ -288,9 +288,9 @@ async def test_tokens_are_reserved_and_settled(ann):
 async def test_failing_in_a_row_opens_the_breaker_and_a_good_probe_closes_it(client, ann, ben):
     for _ in range(30):
         assert (await report(ann, good=19, troubled=1)).permits > 0  # a few among many do not
-    await report(ann, good=1)
-    await report(ann, troubled=3)
-    grant = await report(ben, troubled=2)
+    await report(ann, good=1, troubled=3, row=2)  # two of them after the good one
+    await report(ann, troubled=1, row=1)
+    grant = await report(ben, troubled=2, row=2)
     assert grant.permits == 0
     assert grant.changes[-1].after == 0
     assert "breaker opened" in grant.changes[-1].reason

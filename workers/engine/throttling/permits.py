@@ -43,6 +43,7 @@ class Report:
     good: int = 0
     throttled: int = 0  # answered 429
     troubled: int = 0  # 5xx, failed connections
+    row: int = 0  # of these, since the last good one
     late: int = 0  # no full answer within the deadline
     tokens: int = 0  # used beyond what was reserved; negative: given back
     pause_seconds: float = 0.0  # the provider wants silence for this long

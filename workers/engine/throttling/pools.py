@@ -65,6 +65,7 @@ class Pool:
         report.good += permit.is_good
         report.throttled += permit.is_throttled
         report.troubled += permit.is_troubled
+        report.row = 0 if permit.is_good else report.row + permit.is_troubled
         report.late += permit.is_late
         report.tokens += (permit.used or 0) - permit.reserved
         report.pause_seconds = max(report.pause_seconds, permit.pause_seconds)

@@ -11,7 +11,7 @@ from workers.engine.statistics.pareto import front_of
 from workers.engine.strategies.board import Board
 from workers.engine.strategies.options import Objective, Options
 
-REHEARSED = 5000  # trials: a tenth of a second
+REHEARSED = 2000  # trials: a tenth of a second
 OptionsType = TypeVar("OptionsType", bound=Options)
 
 
@@ -192,10 +192,12 @@ def rehearse(strategy: Rounds[Any], most: int) -> list[int]:
     """Trials of each round, if every answer were a toss: where nobody is better it takes longest.
     Of large ones the beginning is played, and the rest thought to go on like it."""
     toss, played = Random(strategy.cases), 0
-    while played < REHEARSED and (trials := strategy.ask(most)):
+    while played < REHEARSED and (trials := strategy.ask(REHEARSED)):
         played += len(trials)
+        if not strategy.listens:
+            break  # one round is more than is played
         strategy.tell([Score(one, value=float(toss.random() < 0.5)) for one in trials])
     sizes = [record.trials for record in strategy.history]
     if played >= REHEARSED:
-        sizes += [sizes[-1]] * ((most - played) // sizes[-1])
+        sizes += [sizes[-1]] * max(0, (most - sum(sizes)) // sizes[-1])
     return sizes

@@ -53,6 +53,7 @@ def rounds_in(begun: Strategy) -> Rounds[Any]:
     return strategy
 
 
+MOST_REHEARSED = 100  # combinations
 QUICK = SELECTIONS.ours.keys() - {"bayesian"}  # strategies that plan in no time to speak of
 
 
@@ -148,7 +149,7 @@ class Selection(Configuration):
 
     def sizes_of_rounds(self, cases: int) -> list[int]:
         """Of a strategy whose planning takes no time to speak of; plug-ins are not tried here."""
-        if self.strategy.name not in QUICK:
+        if self.strategy.name not in QUICK or self.candidates > MOST_REHEARSED:
             return super().sizes_of_rounds(cases)
         return rehearse(self.open_strategy(cases), self.bound_trials(cases).most)
 

@@ -97,7 +97,7 @@ def test_the_score_of_a_run_is_that_of_its_best_candidate_on_every_page(alice, s
         assert bool(stored_scores([run])) is is_stored
         text = take_snapshot(run)["text"]
         assert text["score"] == "0.900"
-        assert text["score_context"] == f"95 % interval, n = 10; the best: {best.name}"
+        assert text["score_context"] == f"{best.name}; 95 % interval, n = 10"
         [row], [told] = describe([run]), summarise([run])
         assert row.score
         assert (row.score.value, row.best, told.score.value) == (0.9, best, 0.9)

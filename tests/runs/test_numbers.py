@@ -100,7 +100,7 @@ def test_a_running_run_is_told_in_text_and_ticks_hold_only_the_end_of_its_chart(
     assert (snapshot["seq"], snapshot["percent"]) == (9, 50.0)
     assert (text["progress"], text["score"]) == ("15 of 30 trials", "0.500")
     assert text["score_context"] == (
-        "95 % interval, n = 14; 0.467 if failures count as wrong; the best: a · simulated/sim-small"
+        "a · simulated/sim-small; 95 % interval, n = 14; 0.467 if failures count as wrong"
     )
     assert text["cache_context"] == "11 sent, 3 from cache, 1 shared with identical calls"
     assert text["in_flight_context"] == "limit 20, peak 0"

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs import formatting
 from runs.kinds import kind_of
-from runs.models import Run, RunState
+from runs.models import Candidate, Run, RunState
 from runs.selectors.health import NO_WORKER, is_without_worker
 from runs.selectors.limits.budgets import budget_frame, notice_text, raises_of, read_budget
 from runs.selectors.limits.calls_now import read_now, slots_over_time, trials_per_second_allowed
@@ -19,7 +19,7 @@ from runs.selectors.limits.limit_changes import MOST_MARKS, TICK_MARKS, read_lim
 from runs.selectors.limits.limited_by import limit_of
 from runs.selectors.limits.limits import WAITING, configuration_now, decides, limits_text
 from runs.selectors.limits.rates import mean_rate, recent_rate
-from runs.selectors.runs.best_candidates import Leader, leader_of
+from runs.selectors.runs.best_candidates import leader_of
 from runs.selectors.runs.costs import cost_text
 from runs.selectors.runs.events import list_advice
 from runs.selectors.runs.planned import most_word, planned_text
@@ -174,31 +174,28 @@ def queue_text(run: Run) -> str:
 
 def score_text(run: Run) -> dict[str, str]:
     """Of its best candidate, or of what its kind says in lists."""
-    best = leader_of(run)
-    found = own_headlines([run]).get(run.pk) or (best.score if best else None)
-    context = "no trial scored yet"
-    if found:
-        context = f"95 % interval, n = {found.n:,}{named(run, best)}"
+    own = own_headlines([run]).get(run.pk)
+    best = None if own else leader_of(run)
+    found = own or (best.score if best else None)
+    context = f"95 % interval, n = {found.n:,}" if found else "no trial scored yet"
     return {
         "score": formatting.score(found.value if found else None),
         "score_interval": formatting.score_interval(
             found.low if found else None, found.high if found else None
         ),
-        "score_context": context,
+        "score_context": beside_best(run, best.candidate, context) if best and found else context,
     }
 
 
-def named(run: Run, best: Leader | None) -> str:
-    """Whose score it is where there are several, and what it is if failures count as wrong."""
-    if best is None:
-        return ""
-    candidate, told = best.candidate, ""
-    if candidate.failed and kind_of(run).can_be_wrong:
-        wrong = formatting.score(candidate.value_sum / candidate.done)
-        told = f"; {wrong} if failures count as wrong"
-    if read_configuration(run.document).candidates == 1:
-        return told
-    return f"{told}; the best: {formatting.excerpt(candidate.name, MOST_OF_NAME)}"
+def beside_best(run: Run, best: Candidate, context: str) -> str:
+    """Whose score it is where there are several, and what it is if failures count as wrong. The
+    name stands first: a phone cuts the rest."""
+    if read_configuration(run.document).candidates > 1:
+        context = f"{formatting.excerpt(best.name, MOST_OF_NAME)}; {context}"
+    if best.failed and kind_of(run).can_be_wrong:
+        wrong = formatting.score(best.value_sum / best.done)
+        context = f"{context}; {wrong} if failures count as wrong"
+    return context
 
 
 def speed_text(run: Run, chart: Series, now: datetime) -> dict[str, str]:

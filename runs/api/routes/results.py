@@ -95,7 +95,7 @@ class CandidateRow(Pickable):
         Field(description="Its mean on compared_cases, of the trials that were answered."),
     ]
     compared_cases: Annotated[
-        int, Field(description="The cases that all who are ranked have reached.")
+        int, Field(description="The cases that all have reached, but those that saw too few.")
     ]
     versus_best: VersusBestRow | None
     separable_from_best: bool

@@ -95,7 +95,7 @@ class LeaderboardRow:
     interval: str = WILSON
     bootstrap: Interval | None = None  # of values that are no shares
     cases: int = 0  # that it has reached
-    compared_value: float | None = None  # on the cases that all who are ranked have reached
+    compared_value: float | None = None  # on the cases that all have reached; None: it saw too few
     compared_cases: int = 0
     is_uneven: bool = False  # some have reached more cases than others
     versus_best: VersusBest | None = None
